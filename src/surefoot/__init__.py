@@ -1,0 +1,3 @@
+"""Surefoot: Bayesian optimization on rough ground."""
+
+__version__ = "0.1.0.dev0"

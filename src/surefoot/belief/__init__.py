@@ -1,0 +1,1 @@
+"""What is known: kernels, Gaussian processes and their posteriors."""

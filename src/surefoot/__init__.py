@@ -1,3 +1,96 @@
-"""Surefoot: Bayesian optimization on rough ground."""
+"""Surefoot: Bayesian optimization on rough ground.
+
+It decides where to measure next when each measurement is expensive. The smallest use:
+
+>>> import surefoot
+>>> result = surefoot.optimize(lambda x: -((x[0] - 0.3) ** 2), surefoot.Box([(0.0, 1.0)]), budget=12, seed=0)
+>>> abs(result.x[0] - 0.3) < 0.05
+np.True_
+
+and the loop in your own hands:
+
+>>> policy = surefoot.GPUCB(surefoot.Box([(0.0, 1.0)]), seed=0)
+>>> query = policy.ask()
+>>> policy.tell(query, 0.7)
+
+Names are imported when they are first used, so ``import surefoot`` is fast and needs nothing beyond NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "surefoot.domain": ["Box", "Candidates", "Choice", "Float", "Int", "Space"],
+    "surefoot.belief.kernels": ["SE", "Linear", "Matern", "RationalQuadratic"],
+    "surefoot.belief.gp": ["GP"],
+    "surefoot.loop.types": ["FAILED", "Advice", "Outcome", "Query", "Recommendation"],
+    "surefoot.loop.errors": [
+        "BudgetSpent",
+        "Exhausted",
+        "MissingData",
+        "MissingExtra",
+        "NoData",
+        "NotSupported",
+        "PendingQuery",
+        "SurefootError",
+    ],
+    "surefoot.loop.policy": ["Policy", "load"],
+    "surefoot.loop.journal": ["Journal"],
+    "surefoot.loop.optimize": ["Result", "optimize"],
+    "surefoot.policy.search": ["RandomSearch", "SobolSearch"],
+    "surefoot.policy.gp_ucb": ["GPUCB"],
+    "surefoot.policy.improvement": ["ExpectedImprovement", "ProbabilityOfImprovement"],
+    "surefoot.policy.thompson": ["ThompsonSampling"],
+    "surefoot.policy.entropy": ["MaxValueEntropySearch"],
+}
+_MODULES = {
+    "widths": "surefoot.loop.widths",
+    "lab": "surefoot.lab",
+    "report": "surefoot.report",
+    "testing": "surefoot.testing",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted([*_HOME, *_MODULES, "__version__"])
+
+if TYPE_CHECKING:
+    from surefoot import lab, report, testing
+    from surefoot.belief.gp import GP
+    from surefoot.belief.kernels import SE, Linear, Matern, RationalQuadratic
+    from surefoot.domain import Box, Candidates, Choice, Float, Int, Space
+    from surefoot.loop import widths
+    from surefoot.loop.errors import (
+        BudgetSpent,
+        Exhausted,
+        MissingData,
+        MissingExtra,
+        NoData,
+        NotSupported,
+        PendingQuery,
+        SurefootError,
+    )
+    from surefoot.loop.journal import Journal
+    from surefoot.loop.optimize import Result, optimize
+    from surefoot.loop.policy import Policy, load
+    from surefoot.loop.types import FAILED, Advice, Outcome, Query, Recommendation
+    from surefoot.policy.entropy import MaxValueEntropySearch
+    from surefoot.policy.gp_ucb import GPUCB
+    from surefoot.policy.improvement import ExpectedImprovement, ProbabilityOfImprovement
+    from surefoot.policy.search import RandomSearch, SobolSearch
+    from surefoot.policy.thompson import ThompsonSampling
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'surefoot' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,1 +1,35 @@
-"""What is known: kernels, Gaussian processes and their posteriors."""
+"""What is known: kernels, Gaussian processes and their posteriors.
+
+>>> from surefoot.belief import GP, SE
+>>> GP(SE(lengthscale=0.2), noise=0.01).condition().n
+0
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "kernels": ["SE", "Constant", "Kernel", "Linear", "Matern", "RationalQuadratic", "Stationary", "kernel_from_dict"],
+    "priors": ["Fixed", "LogNormal"],
+    "gp": ["GP"],
+    "posterior": ["Posterior"],
+    "mixture": ["MixturePosterior"],
+    "grid": ["GridPosterior"],
+    "fourier": ["FourierFeatures", "WeightPosterior"],
+    "paths": ["PathSamples", "sample_paths"],
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

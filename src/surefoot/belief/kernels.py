@@ -24,109 +24,19 @@ References: Rasmussen & Williams 2006, chapter 4; the Matérn formula with its e
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
+from surefoot.belief.algebra import Evaluate, Kernel, Pull, kernel_from_dict
+
 __all__ = ["SE", "Constant", "Kernel", "Linear", "Matern", "RationalQuadratic", "Stationary", "kernel_from_dict"]
 
 Array = NDArray[np.float64]
-Pull = Callable[[Array], Array]
-
-
-class Kernel(ABC):
-    """A positive semi-definite function of two points.
-
-    Subclasses give the matrix, the diagonal, the logarithms of their hyper-parameters and the two pull-backs.
-
-    >>> SE(lengthscale=2.0).names
-    ['variance', 'lengthscale']
-    """
-
-    registry: ClassVar[dict[str, type[Kernel]]] = {}
-
-    def __init_subclass__(cls) -> None:
-        Kernel.registry[cls.__name__] = cls
-
-    @abstractmethod
-    def __call__(self, X: Any, Z: Any | None = None) -> Any:
-        """Return the matrix of shape (n, m) between the rows of X (n, d) and of Z (m, d)."""
-
-    @abstractmethod
-    def diag(self, X: Any) -> Any:
-        """Return k(x, x) for each row of X, shape (n,)."""
-
-    @property
-    @abstractmethod
-    def theta(self) -> Array:
-        """Logarithms of the hyper-parameters, shape (p,)."""
-
-    @property
-    @abstractmethod
-    def names(self) -> list[str]:
-        """One name per entry of ``theta``."""
-
-    @abstractmethod
-    def with_theta(self, theta: ArrayLike) -> Self:
-        """Return the same kernel with other (log) hyper-parameters."""
-
-    @abstractmethod
-    def pull_theta(self, X: Array) -> tuple[Array, Pull]:
-        """Return ``K = k(X, X)`` and the map W ↦ Σₐᵦ Wₐᵦ ∂Kₐᵦ/∂θ, shape (p,), for symmetric W."""
-
-    @abstractmethod
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
-        """Return ``K = k(X, Z)`` and the map W ↦ Σⱼ Wᵢⱼ ∂k(xᵢ, zⱼ)/∂xᵢ, shape (n, d)."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description that :func:`kernel_from_dict` reads back."""
-
-    @classmethod
-    @abstractmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Rebuild the kernel from :meth:`to_dict`."""
-
-    def on(self, dimensions: Sequence[int]) -> Kernel:
-        """Return this kernel restricted to some coordinates.
-
-        >>> SE().on([1])(np.array([[0.0, 1.0]]), np.array([[9.0, 1.0]]))
-        array([[1.]])
-        """
-        return _Active(self, tuple(int(i) for i in dimensions))
-
-    def __add__(self, other: Kernel) -> Kernel:
-        return _Sum(self, other)
-
-    def __mul__(self, other: Kernel) -> Kernel:
-        return _Product(self, other)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Kernel) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash(repr(self.to_dict()))
-
-    def __repr__(self) -> str:
-        options = ", ".join(f"{key}={value}" for key, value in self.to_dict().items() if key != "kernel")
-        return f"{type(self).__name__}({options})"
-
-
-def kernel_from_dict(data: dict[str, Any]) -> Kernel:
-    """Rebuild any kernel from its ``to_dict()``.
-
-    >>> kernel_from_dict(Matern(2.5, lengthscale=[1.0, 2.0]).to_dict())
-    Matern(nu=2.5, lengthscale=[1.0, 2.0], variance=1.0)
-    """
-    name = data.get("kernel")
-    if name not in Kernel.registry:
-        raise ValueError(f"unknown kernel {name!r}; known are {sorted(k for k in Kernel.registry if k[0] != '_')}")
-    return Kernel.registry[name].from_dict({key: value for key, value in data.items() if key != "kernel"})
 
 
 def _positive(value: ArrayLike, what: str) -> Array:
@@ -145,6 +55,13 @@ def _squared_distance(X: Any, Z: Any) -> Any:
     for i in range(1, X.shape[1]):
         total += (X[:, None, i] - Z[None, :, i]) ** 2
     return total
+
+
+def _full(X: Any, shape: tuple[int, ...], value: float) -> Any:
+    """A constant array of the kind of X."""
+    if is_numpy_array(X):
+        return np.full(shape, value)
+    return array_namespace(X).full(shape, value, dtype=X.dtype, device=X.device)
 
 
 class Stationary(Kernel):
@@ -181,22 +98,24 @@ class Stationary(Kernel):
             )
         if is_numpy_array(X):
             return X / self.lengthscale
-        return X / array_namespace(X).asarray(self.lengthscale, dtype=X.dtype, device=X.device)
+        return X / array_namespace(X).asarray(self.lengthscale.tolist(), dtype=X.dtype, device=X.device)
 
     def _r2(self, X: Any, Z: Any | None) -> Any:
         A = self._scaled(X)
         return _squared_distance(A, A if Z is None else self._scaled(Z))
 
     def __call__(self, X: Any, Z: Any | None = None) -> Any:
-        return self.variance * self.profile(self._r2(X, Z))
+        K = self.profile(self._r2(X, Z))
+        K *= self.variance
+        return K
 
     def diag(self, X: Any) -> Any:
-        xp = array_namespace(X)
-        return xp.full(X.shape[0], self.variance, dtype=X.dtype, device=None if is_numpy_array(X) else X.device)
+        return _full(X, (X.shape[0],), self.variance)
 
     @property
     def theta(self) -> Array:
-        return np.log(np.concatenate([[self.variance], np.atleast_1d(self.lengthscale)]))
+        theta: Array = np.log(np.concatenate([[self.variance], np.atleast_1d(self.lengthscale)]))
+        return theta
 
     @property
     def names(self) -> list[str]:
@@ -214,21 +133,41 @@ class Stationary(Kernel):
     def with_theta(self, theta: ArrayLike) -> Self:
         return type(self)(**self._arguments(theta))
 
-    def pull_theta(self, X: Array) -> tuple[Array, Pull]:
-        A = self._scaled(X - X.mean(axis=0))
-        r2 = _squared_distance(A, A)
-        K = self.variance * self.profile(r2)
-        slope = self.slope(r2)
+    def scaled(self, factor: float) -> Self:
+        data = self.to_dict()
+        del data["kernel"]
+        return self.from_dict({**data, "variance": factor * self.variance})
 
-        def pull(W: Array) -> Array:
-            # ∂K/∂log ℓᵢ = −2 (xᵢ − zᵢ)²/ℓᵢ² · variance · slope; the square is expanded into matrix products.
-            G = W * slope
-            lengths = -4.0 * self.variance * (G.sum(axis=1) @ (A * A) - np.einsum("ai,ai->i", A, G @ A))
-            if self.lengthscale.ndim == 0:
-                lengths = lengths.sum(keepdims=True)
-            return np.concatenate([[np.vdot(W, K)], lengths, self._pull_shape(W, r2)])
+    def over(self, X: Array) -> Evaluate:
+        centered = X - X.mean(axis=0)
+        r2, K, slope, G = np.empty(
+            (4, len(X), len(X))
+        )  # a fit calls often: fresh memory costs more than the arithmetic
 
-        return K, pull
+        def evaluate(theta: Array) -> tuple[Array, Pull]:
+            kernel = self.with_theta(theta)
+            A = kernel._scaled(centered)
+            cdist(A, A, "sqeuclidean", out=r2)
+            kernel._fill(r2, K, slope)
+            np.multiply(K, kernel.variance, out=K)
+
+            def pull(W: Array) -> Array:
+                # ∂K/∂log ℓᵢ = −2 (xᵢ − zᵢ)²/ℓᵢ² · variance · slope; the square is expanded into matrix products.
+                np.multiply(W, slope, out=G)
+                total = (G.sum(axis=0) + G.sum(axis=1)) @ (A * A)
+                lengths = -2.0 * kernel.variance * (total - 2.0 * np.einsum("ai,ai->i", A, G @ A))
+                if kernel.lengthscale.ndim == 0:
+                    lengths = lengths.sum(keepdims=True)
+                return np.concatenate([[np.vdot(W, K)], lengths, kernel._pull_shape(W, r2)])
+
+            return K, pull
+
+        return evaluate
+
+    def _fill(self, r2: Array, profile: Array, slope: Array) -> None:
+        """Write :meth:`profile` and :meth:`slope` of r² into arrays; a subclass may share work between the two."""
+        profile[...] = self.profile(r2)
+        slope[...] = self.slope(r2)
 
     def _pull_shape(self, W: Array, r2: Array) -> Array:
         """Gradient in further parameters of the profile; none by default."""
@@ -237,13 +176,16 @@ class Stationary(Kernel):
     def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
         A, B = self._scaled(X), self._scaled(Z)
         r2 = _squared_distance(A, B)
-        slope = self.slope(r2)
+        K, slope = np.empty((2, *r2.shape))
+        self._fill(r2, K, slope)
+        K *= self.variance
 
         def pull(W: Array) -> Array:
             G = W * slope
-            return 2.0 * self.variance * (G.sum(axis=1)[:, None] * A - G @ B) / self.lengthscale
+            gradient: Array = (G.sum(axis=1)[:, None] * A - G @ B) * (2.0 * self.variance / self.lengthscale)
+            return gradient
 
-        return self.variance * self.profile(r2), pull
+        return K, pull
 
     def to_dict(self) -> dict[str, Any]:
         return {"kernel": type(self).__name__, "lengthscale": self.lengthscale.tolist(), "variance": self.variance}
@@ -265,6 +207,11 @@ class SE(Stationary):
 
     def slope(self, r2: Array) -> Array:
         return -0.5 * np.exp(-0.5 * r2)
+
+    def _fill(self, r2: Array, profile: Array, slope: Array) -> None:
+        np.multiply(r2, -0.5, out=profile)
+        np.exp(profile, out=profile)
+        np.multiply(profile, -0.5, out=slope)
 
     def frequencies(self, count: int, dimension: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((count, dimension)) / self.lengthscale
@@ -307,6 +254,15 @@ class Matern(Stationary):
         if self.nu == 1.5:
             return -1.5 * np.exp(-s)
         return (-5.0 / 6.0) * (1.0 + s) * np.exp(-s)
+
+    def _fill(self, r2: Array, profile: Array, slope: Array) -> None:
+        if self.nu == 0.5:
+            return super()._fill(r2, profile, slope)
+        s = np.sqrt((2.0 * self.nu) * r2)
+        np.exp(-s, out=slope)
+        np.multiply(1.0 + s if self.nu == 1.5 else 1.0 + s + s * s / 3.0, slope, out=profile)
+        slope *= -1.5 if self.nu == 1.5 else (-5.0 / 6.0) * (1.0 + s)
+        return None
 
     def frequencies(self, count: int, dimension: int, rng: np.random.Generator) -> Array:
         # The spectral density is a multivariate Student t with 2ν degrees of freedom.
@@ -375,16 +331,15 @@ class Constant(Kernel):
         self.variance = float(_positive(variance, "variance"))
 
     def __call__(self, X: Any, Z: Any | None = None) -> Any:
-        shape = (X.shape[0], (X if Z is None else Z).shape[0])
-        device = None if is_numpy_array(X) else X.device
-        return array_namespace(X).full(shape, self.variance, dtype=X.dtype, device=device)
+        return _full(X, (X.shape[0], (X if Z is None else Z).shape[0]), self.variance)
 
     def diag(self, X: Any) -> Any:
-        return self(X, X[:1, :])[:, 0]
+        return _full(X, (X.shape[0],), self.variance)
 
     @property
     def theta(self) -> Array:
-        return np.log(np.array([self.variance]))
+        theta: Array = np.log(np.array([self.variance]))
+        return theta
 
     @property
     def names(self) -> list[str]:
@@ -393,9 +348,17 @@ class Constant(Kernel):
     def with_theta(self, theta: ArrayLike) -> Self:
         return type(self)(float(np.exp(np.asarray(theta)[0])))
 
-    def pull_theta(self, X: Array) -> tuple[Array, Pull]:
-        K = self(X)
-        return K, lambda W: np.array([np.vdot(W, K)])
+    def scaled(self, factor: float) -> Self:
+        return type(self)(factor * self.variance)
+
+    def over(self, X: Array) -> Evaluate:
+        shape = type(self)(1.0)(X)
+
+        def evaluate(theta: Array) -> tuple[Array, Pull]:
+            K = np.exp(theta[0]) * shape
+            return K, lambda W: np.array([np.vdot(W, K)])
+
+        return evaluate
 
     def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
         return self(X, Z), lambda W: np.zeros_like(X)
@@ -421,114 +384,8 @@ class Linear(Constant):
     def diag(self, X: Any) -> Any:
         return self.variance * array_namespace(X).sum(X * X, axis=1)
 
+    def diag_gradient(self, X: Array) -> Array:
+        return 2.0 * self.variance * X
+
     def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
         return self(X, Z), lambda W: self.variance * (W @ Z)
-
-
-class _Pair(Kernel):
-    """Two kernels combined."""
-
-    def __init__(self, left: Kernel, right: Kernel) -> None:
-        self.left, self.right = left, right
-
-    @property
-    def theta(self) -> Array:
-        return np.concatenate([self.left.theta, self.right.theta])
-
-    @property
-    def names(self) -> list[str]:
-        return [f"left.{name}" for name in self.left.names] + [f"right.{name}" for name in self.right.names]
-
-    def with_theta(self, theta: ArrayLike) -> Self:
-        values, cut = np.asarray(theta), self.left.theta.size
-        return type(self)(self.left.with_theta(values[:cut]), self.right.with_theta(values[cut:]))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kernel": type(self).__name__, "left": self.left.to_dict(), "right": self.right.to_dict()}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        return cls(kernel_from_dict(data["left"]), kernel_from_dict(data["right"]))
-
-
-class _Sum(_Pair):
-    def __call__(self, X: Any, Z: Any | None = None) -> Any:
-        return self.left(X, Z) + self.right(X, Z)
-
-    def diag(self, X: Any) -> Any:
-        return self.left.diag(X) + self.right.diag(X)
-
-    def pull_theta(self, X: Array) -> tuple[Array, Pull]:
-        (K, pull), (L, pull_right) = self.left.pull_theta(X), self.right.pull_theta(X)
-        return K + L, lambda W: np.concatenate([pull(W), pull_right(W)])
-
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
-        (K, pull), (L, pull_right) = self.left.pull_input(X, Z), self.right.pull_input(X, Z)
-        return K + L, lambda W: pull(W) + pull_right(W)
-
-
-class _Product(_Pair):
-    def __call__(self, X: Any, Z: Any | None = None) -> Any:
-        return self.left(X, Z) * self.right(X, Z)
-
-    def diag(self, X: Any) -> Any:
-        return self.left.diag(X) * self.right.diag(X)
-
-    def pull_theta(self, X: Array) -> tuple[Array, Pull]:
-        (K, pull), (L, pull_right) = self.left.pull_theta(X), self.right.pull_theta(X)
-        return K * L, lambda W: np.concatenate([pull(W * L), pull_right(W * K)])
-
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
-        (K, pull), (L, pull_right) = self.left.pull_input(X, Z), self.right.pull_input(X, Z)
-        return K * L, lambda W: pull(W * L) + pull_right(W * K)
-
-
-class _Active(Kernel):
-    """A kernel that sees some coordinates only."""
-
-    def __init__(self, inner: Kernel, dimensions: tuple[int, ...]) -> None:
-        if not dimensions or len(set(dimensions)) != len(dimensions) or min(dimensions) < 0:
-            raise ValueError(f"active dimensions must be distinct and non-negative, got {dimensions}")
-        self.inner, self.dimensions = inner, dimensions
-
-    def _take(self, X: Any) -> Any:
-        if max(self.dimensions) >= X.shape[1]:
-            raise ValueError(f"active dimension {max(self.dimensions)} but the points have {X.shape[1]} columns")
-        return X[:, list(self.dimensions)]
-
-    def __call__(self, X: Any, Z: Any | None = None) -> Any:
-        return self.inner(self._take(X), None if Z is None else self._take(Z))
-
-    def diag(self, X: Any) -> Any:
-        return self.inner.diag(self._take(X))
-
-    @property
-    def theta(self) -> Array:
-        return self.inner.theta
-
-    @property
-    def names(self) -> list[str]:
-        return self.inner.names
-
-    def with_theta(self, theta: ArrayLike) -> Self:
-        return type(self)(self.inner.with_theta(theta), self.dimensions)
-
-    def pull_theta(self, X: Array) -> tuple[Array, Pull]:
-        return self.inner.pull_theta(self._take(X))
-
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
-        K, pull = self.inner.pull_input(self._take(X), self._take(Z))
-
-        def spread(W: Array) -> Array:
-            gradient = np.zeros_like(X)
-            gradient[:, list(self.dimensions)] = pull(W)
-            return gradient
-
-        return K, spread
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kernel": type(self).__name__, "inner": self.inner.to_dict(), "dimensions": list(self.dimensions)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        return cls(kernel_from_dict(data["inner"]), tuple(data["dimensions"]))

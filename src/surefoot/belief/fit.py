@@ -1,0 +1,307 @@
+"""Fitting: hyper-parameters from data.
+
+:func:`fit` maximizes the posterior density of the log hyper-parameters θ,
+
+    log p(y | X, θ) + Σᵢ log p(θᵢ),   log p(y | X, θ) = −½ rᵀ S⁻¹ r − ½ log det S − ½ n log 2π,
+
+with S = K + Σ and r = y − c. The best constant c is known in closed form for every θ (generalized least squares), so it
+is not a variable of the search, and by the envelope theorem the gradient in θ is the one at fixed c:
+½ (S⁻¹r rᵀS⁻¹ − S⁻¹) pulled back through the kernel.
+
+The surface has several hills. A fit looks at the mode of the prior and at draws from it, climbs from the best few, and
+keeps the highest summit. With many measurements the climb is made on a random part of them first, and only finished on
+all; the quasi-Newton matrix is carried over, so that the finish takes a few steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import dsyr
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+
+from surefoot.belief.posterior import EXACT, observations
+from surefoot.belief.priors import Fixed, LogNormal
+
+if TYPE_CHECKING:
+    from surefoot.belief.gp import GP
+
+__all__ = ["fit", "log_likelihood"]
+
+Array = NDArray[np.float64]
+
+DRAWS = 10  # starts beside the mode of the prior
+CLIMBS = 2  # of these, how many are followed to the top
+PART = 128  # measurements that a climb begins with
+BURN = 10  # sweeps that slice sampling throws away
+REACH = 100.0  # a hyper-parameter beyond exp(±REACH) is nowhere
+JITTER = (EXACT, 1e-10, 1e-8, 1e-6)  # least noise, as a share of k(x, x), raised where rounding asks for it
+
+
+class Evidence:
+    """Log posterior density of the free entries of θ = (kernel.theta, log excess noise), and its gradient.
+
+    The noise is ``floor + exp(θ_noise)`` where the measurement does not bring its own.
+
+    Parameters
+    ----------
+    gp : GP
+        Kernel, priors and noise floor; its values are used for what is fixed.
+    X, y, noise : arrays of shape (n, e), (n,), (n,)
+        Measurements, NaN where the noise is to be fitted.
+    priors : bool
+        Without them this is the likelihood, all of θ is free, and the mean is the one of ``gp``.
+    """
+
+    def __init__(self, gp: GP, X: Array, y: Array, noise: Array, *, priors: bool = True) -> None:
+        found = [gp.prior(name) if priors else None for name in gp.names]
+        bells = [prior if isinstance(prior, LogNormal) else None for prior in found]
+        self.frame = gp.theta
+        self.free = np.array([not isinstance(prior, Fixed) for prior in found])
+        for i, prior in enumerate(found):
+            if isinstance(prior, Fixed) and prior.value is not None:
+                self.frame[i] = math.log(prior.value)
+        # A log-normal density of the value is a normal one of θ, around the logarithm of its mode.
+        self.center = np.array([math.log(bell.mode) if bell else 0.0 for bell in bells])
+        self.weight = np.array([bell.std**-2 if bell else 0.0 for bell in bells])
+        pinned = (gp.priors or {}).get("mean") if priors else Fixed()
+        self.mean = gp.mean if not isinstance(pinned, Fixed) or pinned.value is None else pinned.value
+        self.free_mean = not isinstance(pinned, Fixed)
+        self.unknown = np.isnan(noise)
+        self.floor = gp.floor if self.free[-1] and priors else 0.0
+        self.given = np.where(self.unknown, self.floor, noise)
+        self.kernel, self.y = gp.kernel.over(X), y
+        self.right = np.stack([y, np.ones_like(y)])  # LAPACK reads the rows as columns
+        self.S = np.empty((len(y), len(y)))
+
+    def full(self, x: Array) -> Array:
+        """Return all of θ from its free entries."""
+        theta = self.frame.copy()
+        theta[self.free] = x
+        return theta
+
+    def __call__(self, x: Array, gradient: bool = True) -> tuple[float, Array]:
+        """Return the log density (up to a constant) and its gradient (empty unless asked for); keeps the best mean."""
+        theta = self.full(x)
+        if not (np.abs(theta[:-1]).max() < REACH and theta[-1] < REACH):
+            return -math.inf, np.zeros_like(x)
+        K, pull = self.kernel(theta[:-1])
+        S, n, excess = self.S, len(K), math.exp(theta[-1])
+        diagonal = S.reshape(-1)[:: n + 1]
+        for level in JITTER:
+            np.copyto(S, K)
+            diagonal += np.maximum(self.given + excess * self.unknown, level * diagonal)
+            U, info = dpotrf(S.T, lower=0, clean=1, overwrite_a=1)  # in place: S becomes the lower factor
+            if info == 0:
+                break
+        else:
+            return -math.inf, np.zeros_like(x)
+        (a, b), distance = dpotrs(U, self.right.T)[0].T, theta - self.center
+        if self.free_mean:
+            self.mean = float(a.sum() / b.sum())
+        alpha = a - self.mean * b
+        value = (
+            -0.5 * float(alpha @ (self.y - self.mean))
+            - float(np.log(diagonal).sum())
+            - 0.5 * n * math.log(2.0 * math.pi)
+            - 0.5 * float(self.weight @ (distance * distance))
+        )
+        if not gradient:
+            return value, np.empty(0)
+        dpotri(U, lower=0, overwrite_c=1)
+        trace = diagonal.copy()
+        dsyr(-1.0, alpha, lower=0, a=S.T, overwrite_a=1)  # S⁻¹ − S⁻¹r rᵀS⁻¹, its lower triangle; zeros above
+        diagonal *= 0.5  # ∂K is symmetric: a triangle with half its diagonal weighs it as half the matrix would
+        slope = np.empty_like(theta)
+        slope[:-1] = -pull(S)
+        slope[-1] = 0.5 * excess * float((alpha * alpha - trace) @ self.unknown)
+        slope -= self.weight * distance
+        return value, slope[self.free]
+
+
+def log_likelihood(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> tuple[float, Array]:
+    """Return the log marginal likelihood and its gradient in ``gp.theta``; see :meth:`GP.log_likelihood`.
+
+    >>> from surefoot.belief.gp import GP
+    >>> value, slope = log_likelihood(GP(noise=1.0), [[0.0]], [0.0])
+    >>> slope[[0, 2]].round(3)  # variance and noise share the blame
+    array([-0.25, -0.25])
+    """
+    return Evidence(gp, *observations(X, y, noise), priors=False)(gp.theta)
+
+
+def climb(
+    density: Callable[[Array], tuple[float, Array]],
+    start: Array,
+    curvature: Array | None = None,
+    *,
+    tolerance: float = 1e-3,
+    steps: int = 60,
+) -> tuple[Array, float, Array]:
+    """Maximize by BFGS; return the summit, its height and the inverse curvature there.
+
+    Stops when the quadratic model promises less than ``tolerance``. A step is at most 2 long in any coordinate, a
+    factor of e² in a hyper-parameter: the model is not to be trusted further.
+
+    >>> top, height, _ = climb(lambda x: (-(x @ x), -2.0 * x), np.array([3.0, -1.0]), tolerance=1e-12)
+    >>> bool(abs(top).max() < 1e-5)
+    True
+    """
+    x, (value, slope) = start, density(start)
+    H = curvature
+    for _ in range(steps):
+        step = slope / max(1.0, np.abs(slope).max()) if H is None else H @ slope
+        step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
+        gain = float(slope @ step)
+        if not gain > tolerance:
+            break
+        length = 1.0
+        for _ in range(12):
+            new_value, new_slope = density(x + length * step)
+            if new_value >= value + 1e-4 * length * gain:
+                break
+            # The parabola through both heights and the slope, kept away from its ends.
+            fall = value + length * gain - new_value
+            length *= min(0.5, max(0.1, 0.5 * length * gain / fall)) if math.isfinite(fall) else 0.1
+        else:
+            break
+        s, g = length * step, slope - new_slope
+        x, value, slope = x + s, new_value, new_slope
+        H = _update(H, s, g)
+    return x, value, np.eye(len(x)) if H is None else H
+
+
+def _update(H: Array | None, s: Array, g: Array) -> Array | None:
+    """One BFGS update of the inverse of the negative Hessian; unchanged where the surface is not concave."""
+    turn = float(s @ g)
+    if not turn > 1e-8 * float(np.sqrt((s @ s) * (g @ g))):
+        return H
+    if H is None:
+        H = np.eye(len(s)) * (turn / float(g @ g))
+    Hg = H @ g
+    mixed = np.multiply.outer(Hg, s)
+    updated: Array = H + (1.0 + float(g @ Hg) / turn) / turn * np.multiply.outer(s, s) - (mixed + mixed.T) / turn
+    return updated
+
+
+def fit(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None, rng: np.random.Generator) -> GP:
+    """Return the GP with the most probable hyper-parameters; see :meth:`GP.fit`.
+
+    >>> from surefoot.belief.gp import GP
+    >>> gp = fit(GP(noise=0.1), [[0.0]], [7.0], None, np.random.default_rng(0))
+    >>> round(gp.mean, 6)
+    7.0
+    """
+    points, values, noises = observations(X, y, noise)
+    n = len(values)
+    if not n:
+        return gp
+    shift, scale = _standard(values) if gp.standardize else (0.0, 1.0)
+    z, own = (values - shift) / scale, noises / scale**2
+    inside = replace(
+        gp,
+        kernel=gp.kernel.scaled(scale**-2),
+        noise=gp.noise / scale**2,
+        mean=(gp.mean - shift) / scale,
+    )
+    evidence = Evidence(inside, points, z, own)
+    best = evidence.frame[evidence.free]
+    if best.size:
+        part = evidence
+        if n > 1.5 * PART:
+            rows = np.sort(rng.choice(n, PART, replace=False))
+            part = Evidence(inside, points[rows], z[rows], own[rows])
+        starts = _starts(evidence, rng)
+        heights = np.array([part(start, gradient=False)[0] for start in starts])
+        order = np.argsort(-heights, kind="stable")[:CLIMBS]
+        tops = [climb(part, starts[i]) for i in order]
+        if part is not evidence:  # what a part took for the best hill need not be the best of all
+            tops = [(x, evidence(x, gradient=False)[0], H) for x, _, H in tops]
+        best, _, H = max(tops, key=lambda top: top[1])
+        if part is not evidence:
+            best, _, _ = climb(evidence, best, H * (PART / n))
+
+    def dressed(x: Array) -> GP:
+        evidence(x, gradient=False)  # leaves the best mean behind
+        theta = evidence.full(x)
+        return replace(
+            gp,
+            kernel=gp.kernel.with_theta(theta[:-1]).scaled(scale**2),
+            noise=(evidence.floor + math.exp(theta[-1])) * scale**2,
+            mean=shift + scale * evidence.mean,
+            members=(),
+        )
+
+    fitted = dressed(best)
+    if not (gp.samples and best.size):
+        return fitted
+    draws = slice_sample(evidence, best, gp.samples, rng)
+    return replace(fitted, members=tuple(replace(dressed(x), priors=None, samples=0) for x in draws))
+
+
+def _standard(y: Array) -> tuple[float, float]:
+    """Mean and scale of the values; values that differ by rounding only have scale 1."""
+    shift = float(y.mean())
+    scale = float(y.std(ddof=1)) if len(y) > 1 else 0.0
+    return shift, scale if scale > 1e-12 * abs(shift) else 1.0
+
+
+def _starts(evidence: Evidence, rng: np.random.Generator) -> list[Array]:
+    """The mode of the prior and draws around it; the current value takes its place where there is no prior."""
+    bell = (evidence.weight > 0)[evidence.free]
+    center = np.where(bell, evidence.center[evidence.free], evidence.frame[evidence.free])
+    std = np.where(bell, evidence.weight[evidence.free], 0.25) ** -0.5
+    return [center, *(center + std * rng.standard_normal((DRAWS, len(center))))]
+
+
+def slice_sample(evidence: Evidence, start: Array, count: int, rng: np.random.Generator) -> list[Array]:
+    """Draw from the posterior of the free log hyper-parameters by slice sampling, one coordinate at a time.
+
+    Starts at the summit; the first sweeps are thrown away and of the others every second is kept.
+
+    >>> from surefoot.belief.gp import GP
+    >>> X, y = np.linspace(0.0, 1.0, 8)[:, None], np.arange(8.0)
+    >>> evidence = Evidence(GP(priors={"lengthscale": LogNormal(0.0, 1.0)}), X, y, np.full(8, np.nan))
+    >>> len(slice_sample(evidence, np.zeros(3), 4, np.random.default_rng(0)))
+    4
+
+    References: Neal 2003, "Slice sampling", figures 3 and 5.
+    """
+    # The density of θ itself, not of exp θ as in a fit; a draw must not wander off where neither data nor prior speak.
+    tilt = (evidence.weight > 0)[evidence.free].astype(np.float64)
+
+    def height(x: Array) -> float:
+        return evidence(x, gradient=False)[0] + float(tilt @ x) if np.abs(x - start).max() < 10.0 else -math.inf
+
+    x, value, draws = start.copy(), height(start), []
+    for sweep in range(BURN + 2 * count):
+        for i in range(len(x)):
+            level = value - rng.standard_exponential()
+            low = x[i] - rng.random()
+            bounds = [low, low + 1.0]
+            for side, step in ((0, -1.0), (1, 1.0)):
+                for _ in range(10):
+                    if height(_moved(x, i, bounds[side])) <= level:
+                        break
+                    bounds[side] += step
+            while True:
+                candidate = _moved(x, i, rng.uniform(*bounds))
+                value = height(candidate)
+                if value > level or bounds[1] - bounds[0] < 1e-9:
+                    break
+                bounds[int(candidate[i] > x[i])] = candidate[i]
+            x = candidate
+        if sweep >= BURN and (sweep - BURN) % 2:
+            draws.append(x)
+    return draws
+
+
+def _moved(x: Array, i: int, value: float) -> Array:
+    moved = x.copy()
+    moved[i] = value
+    return moved

@@ -1,0 +1,261 @@
+"""GP: a Gaussian process with its hyper-parameters, the priors on them, and when to fit them again.
+
+A :class:`GP` is an immutable value. :meth:`GP.condition` gives the :class:`~surefoot.belief.posterior.Posterior` after
+measurements, :meth:`GP.fit` another GP whose hyper-parameters suit them.
+
+>>> import numpy as np
+>>> from surefoot.belief.kernels import Matern
+>>> gp = GP(Matern(2.5, lengthscale=0.4), noise=0.01)
+>>> gp.condition([[0.0], [1.0]], [1.0, 3.0]).mean([[0.5]]).shape
+(1,)
+
+A GP is used as it is unless it says otherwise: only ``gp.refit(every=5)`` and :meth:`GP.automatic` ask to be fitted.
+Everything is in the user's units, before and after a fit; ``noise`` is always a variance.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surefoot.belief.fit import fit, log_likelihood
+from surefoot.belief.kernels import SE, Kernel, Stationary, kernel_from_dict
+from surefoot.belief.mixture import MixturePosterior
+from surefoot.belief.posterior import Posterior
+from surefoot.belief.priors import Fixed, LogNormal, Prior, prior_from_dict
+
+if TYPE_CHECKING:
+    from surefoot.domain import Domain
+
+__all__ = ["GP"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GP:
+    """A Gaussian process prior: kernel, constant mean, noise of the measurements.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        How values are tied together; by default ``SE()``.
+    noise : float
+        Variance of a measurement. Zero is understood as exact up to rounding.
+    mean : float
+        The constant that f is expected to be far from all measurements.
+    priors : mapping from name to prior, optional
+        Priors for :meth:`fit`, by the names of :attr:`names`; ``"lengthscale"`` stands for all of them. ``"mean"`` may
+        be ``Fixed()``. A parameter that is not named is fitted by maximum likelihood.
+    standardize : bool
+        Whether :meth:`fit` works on standardized outputs; the priors are then about those.
+    floor : float
+        Smallest noise that :meth:`fit` may choose (on standardized outputs, where it standardizes).
+    every : int, optional
+        Fit again after so many new measurements; None: never.
+    samples : int
+        Draw so many hyper-parameters by slice sampling instead of taking the best ones.
+    members : tuple of GP
+        The draws, in a GP returned by :meth:`fit`.
+
+    >>> GP(SE(lengthscale=0.3), noise=1e-4, mean=2.0).names
+    ['variance', 'lengthscale', 'noise']
+    """
+
+    kernel: Kernel = field(default_factory=SE)
+    noise: float = 1e-6
+    _: KW_ONLY
+    mean: float = 0.0
+    priors: Mapping[str, Prior] | None = None
+    standardize: bool = False
+    floor: float = 0.0
+    every: int | None = None
+    samples: int = 0
+    members: tuple[GP, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be a Kernel, got {self.kernel!r}")
+        for name in ("noise", "mean", "floor"):
+            value = getattr(self, name)
+            if not math.isfinite(value) or (value < 0 and name != "mean"):
+                raise ValueError(f"{name} must be finite{'' if name == 'mean' else ' and not negative'}, got {value!r}")
+            object.__setattr__(self, name, float(value))
+        if self.every is not None and self.every < 1:
+            raise ValueError(f"every must be at least 1 (or None: never), got {self.every!r}")
+        if self.samples < 0:
+            raise ValueError(f"samples must not be negative, got {self.samples!r}")
+        object.__setattr__(self, "priors", MappingProxyType(dict(self.priors or {})))
+        unknown = {
+            key for key in self.priors or () if key != "mean" and not any(key in _aliases(n) for n in self.names)
+        }
+        if unknown:
+            raise ValueError(f"priors for unknown parameters {sorted(unknown)}; this GP has {self.names} and 'mean'")
+
+    @classmethod
+    def automatic(cls, domain: Domain, *, kernel: Stationary | None = None, samples: int = 0) -> GP:
+        """Return a GP that fits itself to measurements in a domain, after each of them.
+
+        Parameters
+        ----------
+        domain : Domain
+            Its extent scales the priors of the length-scales.
+        kernel : Stationary, optional
+            The family to use, e.g. ``Matern(2.5)``; its length-scale and variance are replaced. By default SE.
+        samples : int
+            As in :class:`GP`.
+
+        >>> from surefoot.domain import Box
+        >>> gp = GP.automatic(Box([(0.0, 1.0), (-5.0, 5.0)]))
+        >>> gp.every, gp.kernel.lengthscale.shape
+        (1, (2,))
+        """
+        extent = np.asarray(domain.extent(), dtype=np.float64)
+        # Distances in a unit cube grow like the root of its dimension, and so do the lengths.
+        length = LogNormal(math.sqrt(2.0) + 0.5 * math.log(domain.dimension), math.sqrt(3.0))
+        priors: dict[str, Prior] = {f"lengthscale[{i}]": length.scaled(float(e)) for i, e in enumerate(extent)}
+        priors |= {"variance": Fixed(1.0), "noise": LogNormal(-4.0, 1.0)}
+        data = (SE() if kernel is None else kernel).to_dict()
+        shaped = kernel_from_dict({**data, "lengthscale": (length.mode * extent).tolist(), "variance": 1.0})
+        return cls(shaped, math.exp(-4.0), priors=priors, standardize=True, floor=1e-4, every=1, samples=samples)
+
+    @property
+    def names(self) -> list[str]:
+        """One name per entry of :attr:`theta`: the kernel's, then ``noise``."""
+        return [*self.kernel.names, "noise"]
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the kernel's hyper-parameters and of the noise, shape (p,)."""
+        return np.append(self.kernel.theta, math.log(max(self.noise, 1e-300)))
+
+    def with_theta(self, theta: ArrayLike) -> GP:
+        """Return the same GP with other (log) hyper-parameters.
+
+        >>> GP(noise=0.1).with_theta([0.0, 0.0, 0.0]).noise
+        1.0
+        """
+        values = np.asarray(theta, dtype=np.float64)
+        if values.shape != self.theta.shape:
+            raise ValueError(f"theta must have shape {self.theta.shape}, got {values.shape}")
+        return replace(self, kernel=self.kernel.with_theta(values[:-1]), noise=math.exp(values[-1]), members=())
+
+    def prior(self, name: str) -> Prior | None:
+        """Return the prior of a parameter, None where there is none.
+
+        >>> GP(SE(lengthscale=[1.0, 2.0]), priors={"lengthscale": LogNormal(0.0, 1.0)}).prior("lengthscale[1]")
+        LogNormal(mean=0.0, std=1.0)
+        """
+        priors = self.priors or {}
+        return next((priors[alias] for alias in _aliases(name) if alias in priors), None)
+
+    def refit(self, every: int | None) -> GP:
+        """Return the same GP, to be fitted again after so many new measurements (None: never).
+
+        >>> GP().refit(every=5).due(7, 3), GP().refit(every=5).due(8, 3)
+        (False, True)
+        """
+        return replace(self, every=every)
+
+    def due(self, n: int, last: int | None) -> bool:
+        """Tell whether n measurements call for a fit, when the last was made with ``last`` of them (None: never)."""
+        return self.every is not None and n > 0 and (last is None or n - last >= self.every)
+
+    def condition(
+        self, X: ArrayLike | None = None, y: ArrayLike | None = None, noise: ArrayLike | None = None
+    ) -> Posterior:
+        """Return the posterior given measurements; without any, the prior.
+
+        Parameters
+        ----------
+        X, y : array of shape (n, e) and (n,), optional
+        noise : float or array of shape (n,), optional
+            Noise variances that replace ``gp.noise``, except where NaN.
+
+        >>> GP(noise=0.5).condition([[0.0]], [3.0]).mean([[0.0]])
+        array([2.])
+        """
+        if self.members:
+            return MixturePosterior(self, [member.condition(X, y, noise) for member in self.members])
+        return Posterior(self, X, y, noise)
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise: ArrayLike | None = None,
+        *,
+        rng: np.random.Generator | None = None,
+    ) -> GP:
+        """Return the GP whose hyper-parameters suit the measurements best; see :mod:`surefoot.belief.fit`.
+
+        A function of its arguments and of the draws of ``rng``; what an earlier fit found plays no part.
+
+        >>> X = np.linspace(0.0, 1.0, 9)[:, None]
+        >>> gp = GP(SE(lengthscale=1.0), noise=0.1).fit(X, np.sin(6.0 * X[:, 0]))
+        >>> bool(0.1 < gp.kernel.lengthscale < 1.0 and gp.noise < 1e-3)
+        True
+        """
+        return fit(self, X, y, noise, np.random.default_rng(0) if rng is None else rng)
+
+    @overload
+    def log_likelihood(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> float: ...
+    @overload
+    def log_likelihood(
+        self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None, *, gradient: Literal[True]
+    ) -> tuple[float, Array]: ...
+    def log_likelihood(
+        self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None, *, gradient: bool = False
+    ) -> float | tuple[float, Array]:
+        """Return the log marginal likelihood of the values, and on request its gradient in :attr:`theta`.
+
+        >>> round(GP(noise=1.0).log_likelihood([[0.0]], [0.0]), 6)  # of N(0, 2) at 0
+        -1.265512
+        """
+        value, slope = log_likelihood(self, X, y, noise)
+        return (value, slope) if gradient else value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able description that :meth:`from_dict` reads back."""
+        return {
+            "kernel": self.kernel.to_dict(),
+            **{name: getattr(self, name) for name in ("noise", "mean", "standardize", "floor", "every", "samples")},
+            "priors": {name: prior.to_dict() for name, prior in (self.priors or {}).items()},
+            "members": [member.to_dict() for member in self.members],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> GP:
+        """Rebuild a GP from :meth:`to_dict`.
+
+        >>> gp = GP(SE(lengthscale=0.1), priors={"noise": Fixed()})
+        >>> GP.from_dict(gp.to_dict()) == gp
+        True
+        """
+        return cls(
+            **{
+                **data,
+                "kernel": kernel_from_dict(data["kernel"]),
+                "priors": {name: prior_from_dict(prior) for name, prior in data.get("priors", {}).items()},
+                "members": tuple(cls.from_dict(member) for member in data.get("members", ())),
+            }
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GP) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.kernel, self.noise, self.mean))
+
+
+def _aliases(name: str) -> list[str]:
+    """Names that a prior for this parameter may be given under, the most precise first."""
+    names = [name, re.sub(r"\[\d+\]$", "", name), name.rpartition(".")[2]]
+    return [*names, re.sub(r"\[\d+\]$", "", names[2])]

@@ -1,0 +1,153 @@
+"""``surefoot reproduce``: run registered experiments and print their verdicts.
+
+The command line parses the words; everything it does is :func:`reproduce`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from surefoot.lab import datasets
+from surefoot.lab.experiment import Experiment, find, names
+from surefoot.lab.results import claim_rows
+from surefoot.lab.runner import run
+from surefoot.loop.errors import MissingData
+
+__all__ = ["reproduce", "select"]
+
+_COLORS = {"holds": "green", "fails": "red", "undecided": "yellow"}
+
+
+def select(ids: Sequence[str]) -> list[Experiment]:
+    """Return the experiments of the given ids; the name of a family stands for all of it.
+
+    >>> "gp-ucb/regret-bound" in [experiment.id for experiment in select(["gp-ucb"])]
+    True
+    """
+    every = names()
+    chosen: dict[str, Experiment] = {}
+    for id in ids:
+        family = [name for name in every if name.startswith(f"{id.rstrip('/')}/")]
+        for name in family or [id]:
+            chosen[name] = find(name)
+    return list(chosen.values())
+
+
+def reproduce(
+    ids: Sequence[str] = (),
+    *,
+    all: bool = False,
+    list: bool = False,
+    quick: bool = True,
+    full: bool = False,
+    minutes: float | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    out: str | os.PathLike[str] = "results",
+    console: Console | None = None,
+) -> Sequence[dict[str, Any]]:
+    """Run experiments, write their results below ``out``, print their verdicts, and return the contents of the files.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Experiments or families.
+    all : bool
+        Every experiment; those whose data are not on this machine are named and left out.
+    list : bool
+        Only list what there is (also when nothing is chosen).
+    quick, full : bool
+        Which budget; full wins.
+    minutes : float, optional
+        Time limit of each experiment, instead of its budget's.
+    workers : int, optional
+        Processes; by default one per core.
+    resume : bool
+        Add repetitions to stored results.
+    out : path
+        Folder of the results.
+    console : rich.console.Console, optional
+        Where to print.
+
+    Raises
+    ------
+    ValueError
+        An id is unknown, or stored results were made with other settings.
+    MissingData
+        An experiment asked for by name needs data that are not on this machine.
+
+    >>> import io
+    >>> reproduce(list=True, console=Console(file=io.StringIO()))
+    []
+    """
+    screen = console or Console()
+    if list or not (ids or all):
+        screen.print(_listing([find(name) for name in names()]))
+        return []
+    experiments = select(names() if all else ids)
+    if not all:
+        for experiment in experiments:
+            for name in experiment.data.names:
+                datasets.locate(name)
+    outcomes = []
+    for experiment in experiments:
+        options = {"mode": "full" if full or not quick else "quick", "minutes": minutes, "workers": workers}
+        try:
+            data = _run(experiment, screen, out=out, resume=resume, **options)
+        except MissingData as error:
+            screen.print(f"[yellow]{experiment.id} left out:[/] {escape(str(error))}", highlight=False)
+            continue
+        outcomes.append(data)
+        _show(data, Path(out) / experiment.id, screen)
+    if len(outcomes) > 1:
+        _summary(outcomes, screen)
+    return outcomes
+
+
+def _run(experiment: Experiment, screen: Console, **options: Any) -> dict[str, Any]:
+    if not screen.is_terminal:
+        return run(experiment, **options)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True) as bars:
+        task = bars.add_task(experiment.id, total=None)
+        return run(experiment, progress=lambda done, goal: bars.update(task, completed=done, total=goal), **options)
+
+
+def _listing(experiments: Sequence[Experiment]) -> Table:
+    table = Table("id", "title", "data", "priority", "claims", "quick", "full")
+    for e in experiments:
+        budgets = (f"{b.repetitions} runs, {b.minutes:g} min" for b in (e.quick, e.full))
+        table.add_row(e.id, e.title, e.data.label, str(e.priority), str(len(e.claims)), *budgets)
+    return table
+
+
+def _show(data: dict[str, Any], folder: Path, screen: Console) -> None:
+    settings = data["settings"]
+    done = f"{data['repetitions']} of {settings['planned']} repetitions ({settings['budget']}; {settings['stopped']})"
+    screen.print(f"\n[bold]{data['id']}[/]: {escape(settings['title'])}\n{escape(done)}", highlight=False)
+    for failure in data["failures"]:
+        screen.print(f"[red]repetition {failure['replicate']} failed:[/] {escape(failure['error'])}", highlight=False)
+    table = Table("", "claim", "published", "ours", "n", "verdict")
+    for *cells, verdict in claim_rows(data, most=6):
+        color = _COLORS.get(verdict.split(" ")[0])
+        table.add_row(*map(escape, cells), f"[{color}]{verdict}[/]" if color else verdict)
+    screen.print(table)
+    screen.print(f"results in {escape(str(folder))}", highlight=False, soft_wrap=True)
+
+
+def _summary(outcomes: Sequence[dict[str, Any]], screen: Console) -> None:
+    words = ("holds", "fails", "undecided", "not judged", "failures")
+    table = Table("id", "repetitions", *words)
+    for data in outcomes:
+        verdicts = [claim["verdict"] or "not judged" for claim in data["claims"]]
+        counts = [verdicts.count(word) for word in words[:-1]]
+        table.add_row(data["id"], str(data["repetitions"]), *map(str, [*counts, len(data["failures"])]))
+    screen.print(table)

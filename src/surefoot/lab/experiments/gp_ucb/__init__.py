@@ -1,0 +1,1 @@
+"""Gaussian process upper confidence bounds: the guarantee and plain comparisons."""

@@ -1,0 +1,283 @@
+"""Policies that believe in a Gaussian process.
+
+:class:`ModelPolicy` keeps the belief in step with the data: when ``ask`` is due for a refit (``gp.every``) it fits, and
+between fits it appends observations one by one. A fit is a pure function of the data and the seed, and the count at
+which it was made follows from the events alone, so a rebuilt policy factorizes where the live one did.
+
+Points that are pending, and points that failed, are *hallucinated* while a point is chosen: measured at their posterior
+mean, which shrinks the uncertainty around them and leaves the mean alone. They never enter the belief itself.
+
+A subclass gives an :class:`Acquisition`, a function of posterior mean and standard deviation, or overrides
+:meth:`ModelPolicy._rule`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, Unpack, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from surefoot.belief.gp import GP
+from surefoot.belief.grid import GridPosterior
+from surefoot.belief.posterior import Posterior
+from surefoot.domain import Candidates, Domain
+from surefoot.loop.maximize import argmax, maximize
+from surefoot.loop.policy import Options, Policy, Proposal
+from surefoot.loop.types import Recommendation
+
+__all__ = ["Acquisition", "ModelOptions", "ModelPolicy", "PosteriorScore"]
+
+Array = NDArray[np.float64]
+
+
+class ModelOptions(Options, total=False):
+    """Keyword arguments that every model-based policy takes, besides :class:`Options`.
+
+    ``gp`` is used as it is (your units, no refit unless it says so); None means ``GP.automatic(domain)``. ``initial``
+    is the number of Sobol points before the rule takes over: 0 with a given ``gp``, else max(3, d + 1); points told
+    unasked count. ``confidence`` is that of the reported bounds, and of the policy's width where it has one.
+
+    >>> options: ModelOptions = {"initial": 5, "confidence": 0.9}
+    """
+
+    gp: GP | None
+    initial: int | None
+    confidence: float
+
+
+class Acquisition(Protocol):
+    """A score of a point that depends on its posterior mean and standard deviation only."""
+
+    def value(self, mean: Array, std: Array) -> Array:
+        """Return the scores, shape (m,)."""
+
+    def slopes(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
+        """Return the scores and their derivatives in mean and standard deviation."""
+
+
+class PosteriorScore:
+    """An acquisition over encoded points, with its gradient.
+
+    >>> from surefoot.policy.gp_ucb import UpperBound
+    >>> score = PosteriorScore(GP().condition(np.zeros((1, 1)), np.ones(1)), UpperBound(2.0))
+    >>> score(np.array([[0.0], [50.0]])).round(3)
+    array([1.002, 2.   ])
+    """
+
+    def __init__(self, posterior: Posterior, acquisition: Acquisition) -> None:
+        self.posterior, self.acquisition = posterior, acquisition
+
+    def __call__(self, E: Array) -> Array:
+        return self.acquisition.value(*self.posterior.predict(E))
+
+    def gradient(self, E: Array) -> tuple[Array, Array]:
+        """Return scores (m,) and gradients (m, e)."""
+        mean, std, mean_gradient, std_gradient = self.posterior.gradient(E)
+        value, by_mean, by_std = self.acquisition.slopes(mean, std)
+        return value, by_mean[:, None] * mean_gradient + by_std[:, None] * std_gradient
+
+
+class ModelPolicy(Policy):
+    """Base of the policies that choose by a Gaussian process.
+
+    Parameters
+    ----------
+    domain : Domain
+        Where points may lie.
+    gp : GP, optional
+        The belief; None fits one automatically.
+    initial : int, optional
+        Sobol points before the rule takes over.
+    confidence : float
+        Confidence of the recommendation's bounds.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        gp: GP | None = None,
+        initial: int | None = None,
+        confidence: float = 0.95,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(domain, **options)
+        if initial is not None and (not isinstance(initial, (int, np.integer)) or initial < 0):
+            raise ValueError(f"initial must be a whole number from 0 on, got {initial!r}")
+        if not 0.0 < confidence < 1.0:
+            raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
+        self.gp = GP.automatic(domain) if gp is None else gp
+        self.initial = int(initial) if initial is not None else (0 if gp is not None else max(3, domain.dimension + 1))
+        self.confidence = confidence
+        self._fit_at: int | None = None  # number of observations at the last fit that an ask made
+        self._scanned = 0  # events already accounted for in _fit_at
+        self._measured = 0
+        self._fits: dict[int, GP] = {}
+        self._belief: Posterior | GridPosterior | None = None
+        self._belief_at: int | None = None
+        self._design: Array | None = None
+
+    # -- choosing ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
+        """Return the score to maximize, given the belief with pending points hallucinated."""
+
+    def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        return self._initial_choice(step) or self._rule(step, context)
+
+    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        with self._hallucinated() as belief:
+            acquisition = self._acquisition(belief, step)
+            if isinstance(self.domain, Candidates):
+                return self._best_candidate(acquisition.value(*self._everywhere(belief)), step)
+            return self._best_point(PosteriorScore(cast(Posterior, belief), acquisition), step)
+
+    def _everywhere(self, belief: Posterior | GridPosterior) -> tuple[Array, Array]:
+        """Mean and standard deviation at all candidates."""
+        if isinstance(belief, GridPosterior):
+            return belief.mean, belief.std
+        return belief.predict(self.domain.points)  # type: ignore[attr-defined]
+
+    def _best_candidate(self, values: Array, step: int) -> Proposal:
+        return Proposal(index=argmax(values, rng=self.stream("ties", step), exclude=self._excluded_rows()))
+
+    def _best_point(self, score: Any, step: int) -> Proposal:
+        x, _ = maximize(
+            score,
+            self.domain,
+            rng=self.stream("maximize", step),
+            seeds=self._incumbents(),
+            exclude=self._excluded_points(),
+        )
+        return Proposal(x)
+
+    def _incumbents(self, count: int = 3) -> Array | None:
+        """The measured points of highest posterior mean: good places to start a search."""
+        X, _, _ = self.data()
+        if not len(X):
+            return None
+        mean = self.posterior().mean(self.domain.encode(X))
+        return X[np.argsort(-mean, kind="stable")[:count]]
+
+    def _initial_choice(self, step: int) -> Proposal | None:
+        """A design point while there are too few measurements, or none that succeeded."""
+        known = len(self._observations) + len(self._pending)
+        nothing = self.initial > 0 and all(o.failed for o in self._observations)
+        if known >= self.initial and not nothing:
+            return None
+        if self._design is None:
+            self._design = self.domain.design(max(self.initial, 16), self.stream("initial"))
+        blocked = {x.tobytes() for x, _ in self._blocked()}
+        later = self.domain.sample(64, self.stream("initial", step + 1))
+        for x in [*self._design[step:], *later]:
+            if x.tobytes() not in blocked:
+                return Proposal(x, note={"initial": True})
+        return None  # a tiny domain, nearly all of it taken: the rule finds what is left
+
+    # -- believing ---------------------------------------------------------------------------------------------------
+
+    def posterior(self) -> Posterior:
+        """Return the belief given all measurements, over encoded points; refitted if a refit is due."""
+        if isinstance(self.domain, Candidates):
+            X, y, noise = self._encoded()
+            return self._fit(self._due(len(y))).condition(X, y, noise)
+        return cast(Posterior, self._believe())
+
+    def _encoded(self) -> tuple[Array, Array, Array | None]:
+        X, y, noise = self.data()
+        return self.domain.encode(X), y, None if np.isnan(noise).all() else noise
+
+    def _due(self, n: int) -> int | None:
+        """The observation count of the fit to use now: n if one is due, else that of the last fit an ask made."""
+        for event in self._events[self._scanned :]:
+            if event["event"] == "told" and event["value"] is not None:
+                self._measured += 1
+            by_rule = event["event"] == "asked" and "initial" not in event.get("note", {})
+            if by_rule and self.gp.due(self._measured, self._fit_at):
+                self._fit_at = self._measured
+        self._scanned = len(self._events)
+        return n if n and self.gp.due(n, self._fit_at) else self._fit_at
+
+    def _fit(self, at: int | None) -> GP:
+        if at is None:
+            return self.gp
+        if at not in self._fits:
+            X, y, noise = self._encoded()
+            fitted = self.gp.fit(X[:at], y[:at], None if noise is None else noise[:at], rng=self.stream("fit", at))
+            self._fits = {**{key: gp for key, gp in self._fits.items() if key == self._fit_at}, at: fitted}
+        return self._fits[at]
+
+    def _believe(self) -> Posterior | GridPosterior:
+        """Return the belief over encoded points (all candidates at once on ``Candidates``), in step with the data."""
+        X, y, noise = self._encoded()
+        at = self._due(len(y))
+        belief, start = self._belief, at or 0
+        if belief is None or self._belief_at != at or belief.n > len(y):
+            gp = self._fit(at)
+            first = None if noise is None else noise[:start]
+            if isinstance(self.domain, Candidates) and not gp.members:
+                belief = GridPosterior.condition(gp, self.domain.points, self._rows()[:start], y[:start], first)
+            else:
+                belief = gp.condition(X[:start], y[:start], first)
+        for i in range(belief.n, len(y)):
+            own = None if noise is None else noise[i]
+            if isinstance(belief, GridPosterior):
+                belief.append(self._rows()[i], y[i], own)
+            else:
+                belief.append(X[i], y[i], own)
+        self._belief, self._belief_at = belief, at
+        return belief
+
+    def _rows(self) -> NDArray[np.intp]:
+        return np.array([o.index for o in self._observations if not o.failed], dtype=np.intp)
+
+    def _unknown(self) -> list[tuple[Array, int | None]]:
+        """Points, with their candidate index, that were asked for and whose value is not known: pending or failed."""
+        failed = [(o.x, o.index) for o in self._observations if o.failed]
+        return [(query.x, query.index) for query in self._pending.values()] + failed
+
+    @contextlib.contextmanager
+    def _hallucinated(self) -> Iterator[Posterior | GridPosterior]:
+        """The belief as if pending and failed points had been measured at their mean; undone bit for bit afterwards."""
+        belief = self._believe()
+        done = 0
+        try:
+            for x, index in self._unknown():
+                if isinstance(belief, GridPosterior):
+                    belief.hallucinate(cast(int, index))
+                else:
+                    point = self.domain.encode(x[None])
+                    belief.append(point[0], float(belief.mean(point)[0]))
+                done += 1
+            yield belief
+        finally:
+            for _ in range(done):
+                belief.release() if isinstance(belief, GridPosterior) else belief.pop()
+
+    # -- answering ---------------------------------------------------------------------------------------------------
+
+    def _recommend(self) -> Recommendation:
+        X, _, _ = self.data()
+        mean, std = self.posterior().predict(self.domain.encode(X))
+        best = int(np.argmax(mean))
+        half = float(ndtri(0.5 + 0.5 * self.confidence) * std[best])
+        return self._recommendation(
+            X[best],
+            mean=float(mean[best]),
+            lower=float(mean[best]) - half,
+            upper=float(mean[best]) + half,
+            rule="highest posterior mean among measured points",
+        )
+
+    def _cache(self) -> dict[str, Any]:
+        at = self._due(0)
+        return {"fits": [[at, self._fits[at].to_dict()]]} if at is not None and at in self._fits else {}
+
+    def _restore(self, cache: dict[str, Any]) -> None:
+        self._fits = {int(at): GP.from_dict(data) for at, data in cache.get("fits", [])}

@@ -1,0 +1,130 @@
+"""Configuration as strict JSON, and back.
+
+Plain values stay as they are. Domains, kernels, processes and widths are stored by their ``to_dict()`` under a type
+name that is looked up among registered types, never imported. Configuration that is *code* (a cost function, an own
+kernel) is stored by name only and must be passed again when the policy is rebuilt; so are candidate arrays too large
+to store.
+
+>>> stored = pack({"domain": Box([(0.0, 1.0)]), "scale": float("inf")})
+>>> unpack(stored) == {"domain": Box([(0.0, 1.0)]), "scale": float("inf")}
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from surefoot.belief.gp import GP
+from surefoot.belief.kernels import Kernel, kernel_from_dict
+from surefoot.domain import Box, Candidates, Domain, Space, domain_from_dict
+from surefoot.loop.widths import RKHS, Constant, Continuous, Finite, width_from_dict
+
+__all__ = ["pack", "storable", "unpack"]
+
+T = TypeVar("T", bound=type[Any])
+
+_readers: dict[str, Callable[[dict[str, Any]], Any]] = {}
+
+
+def storable(cls: T) -> T:
+    """Register a class with ``to_dict`` and ``from_dict`` so that policies can keep it in their configuration.
+
+    >>> @storable
+    ... class Price:
+    ...     def __init__(self, rate): self.rate = rate
+    ...     def to_dict(self): return {"rate": self.rate}
+    ...     @classmethod
+    ...     def from_dict(cls, data): return cls(**data)
+    >>> unpack(pack(Price(2.0))).rate
+    2.0
+    """
+    _readers[cls.__name__] = cls.from_dict
+    return cls
+
+
+for _domain in (Box, Candidates, Space):
+    _readers[_domain.__name__] = domain_from_dict
+for _width in (Constant, Continuous, Finite, RKHS):
+    _readers[_width.__name__] = width_from_dict
+_readers["GP"] = GP.from_dict
+_readers["Kernel"] = kernel_from_dict
+
+
+def pack(value: Any) -> Any:
+    """Return a strict-JSON form of a configuration value.
+
+    >>> pack((1, None, float("-inf")))
+    [1, None, {'$type': 'float', 'value': '-inf'}]
+    """
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return number if math.isfinite(number) else {"$type": "float", "value": str(number)}
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.ndarray):
+        return {"$type": "array", "value": pack(value.tolist())}
+    if isinstance(value, (list, tuple)):
+        return [pack(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): pack(item) for key, item in value.items()}
+    name = "Kernel" if isinstance(value, Kernel) and type(value).__name__ in Kernel.registry else type(value).__name__
+    if name in _readers:
+        return {"$type": name, "value": value.to_dict()}
+    if callable(value):
+        return {"$code": getattr(value, "__qualname__", type(value).__qualname__)}
+    raise TypeError(f"cannot store a {type(value).__name__} in a configuration; decorate its class with @storable")
+
+
+def unpack(stored: Any, given: Any = None) -> Any:
+    """Rebuild a value from :func:`pack`; ``given`` replaces what could not be stored.
+
+    >>> unpack({"$code": "my_cost"})
+    Traceback (most recent call last):
+    ...
+    ValueError: 'my_cost' is code and was stored by name only
+    """
+    if isinstance(stored, list):
+        return [unpack(item) for item in stored]
+    if not isinstance(stored, dict):
+        return stored
+    if "$code" in stored:
+        if given is None:
+            raise ValueError(f"{stored['$code']!r} is code and was stored by name only")
+        return given
+    kind = stored.get("$type")
+    if kind is None:
+        return {key: unpack(item) for key, item in stored.items()}
+    if kind == "float":
+        return float(stored["value"])
+    if kind == "array":
+        return np.asarray(unpack(stored["value"]))
+    if given is not None:
+        if pack(given) != stored:
+            raise ValueError(f"the {kind} passed again differs from the stored one")
+        return given
+    if kind not in _readers:
+        raise ValueError(f"unknown type {kind!r} in a stored configuration; known are {sorted(_readers)}")
+    return _readers[kind](stored["value"])
+
+
+def check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:
+    """Refuse a domain that a policy does not declare.
+
+    >>> check_domain(Box([(0.0, 1.0)]), (Candidates,), "Straddle")
+    Traceback (most recent call last):
+    ...
+    surefoot.loop.errors.NotSupported: Straddle works on Candidates, not on Box
+    """
+    from surefoot.loop.errors import NotSupported
+
+    if not isinstance(domain, allowed):
+        names = ", ".join(kind.__name__ for kind in allowed)
+        if not isinstance(domain, Domain):
+            raise TypeError(f"{who} needs a domain ({names}), got {type(domain).__name__}")
+        raise NotSupported(f"{who} works on {names}, not on {type(domain).__name__}")

@@ -1,0 +1,194 @@
+"""What passes between a policy and the person, or program, who measures.
+
+A policy hands out a :class:`Query`, receives an :class:`Outcome`, and answers with a :class:`Recommendation`.
+Policies that watch a run while it is going answer each report with an :class:`Advice`.
+
+>>> Outcome(0.9, cost=12.0).failed, FAILED.failed
+(False, True)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FAILED", "Advice", "Observation", "Outcome", "Query", "Recommendation"]
+
+Array = NDArray[np.float64]
+
+
+def _same(a: object, b: object) -> bool:
+    """Field-wise equality of two dataclasses that hold arrays."""
+    if type(a) is not type(b):
+        return False
+    return all(np.array_equal(u, v) if isinstance(u, np.ndarray) else u == v for u, v in _pairs(a, b))
+
+
+def _pairs(a: Any, b: Any) -> list[tuple[Any, Any]]:
+    return [(getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__]
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One thing to measure.
+
+    Parameters
+    ----------
+    id : int
+        Number of the query within its policy, from 0.
+    x : array, shape (d,)
+        What to measure, in the domain's own units.
+    index : int, optional
+        Row of the candidate, on ``Candidates``.
+    params : dict, optional
+        The same point as named parameters, on ``Space``.
+    fidelity : int, optional
+        Which fidelity to measure at, for policies that choose one.
+    time : float, optional
+        The time the query was asked for, for policies that take one.
+    cost : float, optional
+        What the policy expects the measurement to cost.
+    note : mapping
+        What the policy wants to remember about its choice; JSON-able.
+
+    >>> Query(0, np.array([0.5])).x
+    array([0.5])
+    """
+
+    id: int
+    x: Array
+    index: int | None = None
+    params: dict[str, Any] | None = None
+    fidelity: int | None = None
+    time: float | None = None
+    cost: float | None = None
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.x.tobytes()))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a measurement gave: a value, and optionally its noise variance, cost and time.
+
+    ``value=None`` or NaN says that the run failed. Infinite values are refused: they are neither.
+
+    >>> Outcome(float("nan")) == FAILED
+    True
+    """
+
+    value: float | None
+    noise: float | None = None
+    cost: float | None = None
+    time: float | None = None
+
+    def __post_init__(self) -> None:
+        value = None if self.value is None else float(self.value)
+        if value is not None and math.isnan(value):
+            value = None
+        if value is not None and math.isinf(value):
+            raise ValueError(f"a measured value must be finite, got {self.value!r} (use None or NaN for a failed run)")
+        object.__setattr__(self, "value", value)
+        for name, lowest in (("noise", 0.0), ("cost", 0.0), ("time", -math.inf)):
+            number = getattr(self, name)
+            if number is not None:
+                if not (math.isfinite(number) and number >= lowest):
+                    raise ValueError(
+                        f"{name} must be finite{' and not negative' if lowest == 0 else ''}, got {number!r}"
+                    )
+                object.__setattr__(self, name, float(number))
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run gave no value."""
+        return self.value is None
+
+
+FAILED = Outcome(None)
+"""The outcome of a run that gave no value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One measured point, as a policy remembers it; ``id`` is None for points it did not ask for.
+
+    >>> Observation(None, np.array([1.0]), FAILED).failed
+    True
+    """
+
+    id: int | None
+    x: Array
+    outcome: Outcome
+    index: int | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The measured value, None for a failed run."""
+        return self.outcome.value
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run gave no value."""
+        return self.outcome.failed
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.x.tobytes()))
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """The answer: what to use, the value to expect there, and the rule that chose it.
+
+    ``lower`` and ``upper`` bound the noise-free value where the policy has a model, otherwise they are None.
+
+    >>> Recommendation(np.array([0.2]), mean=1.0, rule="best measured value").rule
+    'best measured value'
+    """
+
+    x: Array
+    index: int | None = None
+    params: dict[str, Any] | None = None
+    mean: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    rule: str = ""
+
+    def negated(self) -> Recommendation:
+        """Return the same answer to someone who minimizes.
+
+        >>> Recommendation(np.array([0.2]), mean=-1.0, lower=-2.0, upper=0.5).negated().upper
+        2.0
+        """
+        mean, lower, upper = (None if v is None else -v for v in (self.mean, self.upper, self.lower))
+        return replace(self, mean=mean, lower=lower, upper=upper)
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.x.tobytes(), self.rule))
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a policy says about a run in progress: stop it or not, why, and how likely the run still wins.
+
+    >>> Advice(stop=False, reason="too early to tell").stop
+    False
+    """
+
+    stop: bool
+    reason: str = ""
+    probability: float | None = None

@@ -1,0 +1,318 @@
+"""Pictures of a run: how it went, which parameters it tried, and what the policy believes.
+
+Each function takes a policy and returns a Matplotlib figure, to be shown in a notebook or saved with
+``figure.savefig``. They read the policy's runs and, where it has one, its posterior; they never change what it asks.
+
+>>> import surefoot
+>>> result = surefoot.optimize(lambda x: -((x[0] - 0.3) ** 2), surefoot.Box([(0.0, 1.0)]), 8, seed=0)
+>>> figure = slices(result.policy)
+>>> [axes.get_xlabel() for axes in figure.axes]
+['x0']
+
+``direction="minimize"`` shows values as someone who minimizes sees them. Bands are those of the policy's
+``confidence``, for the noise-free value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.loop.policy import Policy
+from surefoot.report.runs import best_so_far
+from surefoot.report.theme import LEVELS, STYLE, color, ramp, require_matplotlib
+from surefoot.report.view import Coordinate, View, number, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["influence", "map2d", "parallel", "slices", "trace"]
+
+Array = NDArray[np.float64]
+_WIDE, _HIGH = 4.6, 3.1  # inches; small, so that the letters stay readable on a phone
+
+
+# -- the figures -----------------------------------------------------------------------------------------------------
+
+
+def trace(policy: Policy, *, direction: str | None = None, label: str = "value") -> Figure:
+    """Draw every measured value and the best so far.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any policy.
+    direction : {"maximize", "minimize"}, optional
+        Which way is better; by default what the journal says.
+    label : str
+        Name of the measured value.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
+    >>> policy.tell([0.25], 3.0)
+    >>> trace(policy).axes[0].get_ylabel()
+    'value'
+    """
+    view = View(policy, direction)
+    with _figure(_WIDE, _HIGH) as figure:
+        axes = figure.add_subplot()
+        rows = [row for row in view.rows if row.status in ("measured", "failed")]
+        count = np.arange(1, len(rows) + 1)
+        values = np.array([np.nan if row.value is None else row.value for row in rows])
+        low, high = view.window()
+        first = np.array([row.initial for row in rows], dtype=bool)
+        for mask, face, name in ((first, "none", "initial design"), (~first, color("belief"), "measured")):
+            if (mask & ~np.isnan(values)).any():
+                shown = np.clip(values[mask], low, high)
+                axes.scatter(
+                    count[mask], shown, s=15, facecolor=face, edgecolor=color("belief"), linewidth=0.9, label=name
+                )
+        best = best_so_far(rows, direction=view.direction)
+        axes.step(count, np.clip(best, low, high), where="post", color=color("accent"), label="best so far")
+        failed = np.array([row.status == "failed" for row in rows], dtype=bool)
+        if failed.any():
+            bottom = high if view.direction == "minimize" else low
+            axes.scatter(
+                count[failed], np.full(failed.sum(), bottom), s=22, marker="x", color=color("bad"), label="failed"
+            )
+        axes.set(xlabel="run", ylabel=short(label, 40))
+        axes.set_ylim(*_padded(low, high))
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(axis="y")
+        if rows:
+            figure.legend(loc="outside upper left", ncols=4)
+        _note_clipped(axes, values, low, high)
+    return figure
+
+
+def parallel(policy: Policy, *, direction: str | None = None, label: str = "value") -> Figure:
+    """Draw every measured run as a line through its parameters to its value, the better ones darker.
+
+    Parameters are as in :func:`trace`. Coordinates that cannot vary are left out; of many, the first 24 are drawn.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> policy = RandomSearch(Box([(0.0, 1.0), (5.0, 6.0)]), seed=0)
+    >>> policy.tell([0.25, 5.5], 3.0)
+    >>> [tick.get_text() for tick in parallel(policy).axes[0].get_xticklabels()]
+    ['x0', 'x1', 'value']
+    """
+    view = View(policy, direction)
+    axes_ = view.coordinates[:24]
+    with _figure(max(_WIDE, 1.15 * (len(axes_) + 1)), _HIGH) as figure:
+        axes = figure.add_subplot()
+        low, high = view.window()
+        columns = [c.unit(view.X[:, c.index]) for c in axes_] + [(np.clip(view.y, low, high) - low) / (high - low)]
+        lines = np.column_stack(columns)
+        order = np.argsort(view.quality, kind="stable")
+        shades = ramp(LEVELS)
+        for rank, i in enumerate(order):
+            level = int((LEVELS - 1) * (rank + 1) / max(len(order), 1))
+            axes.plot(lines[i], color=shades[level], linewidth=1.1, alpha=0.9)
+        if len(order):
+            axes.plot(lines[order[-1]], color=color("accent"), linewidth=2.0)
+        ends = [c.ends() for c in axes_] + [[(0.0, number(low)), (1.0, number(high))]]
+        for place, marks in enumerate(ends):
+            axes.axvline(place, color=color("muted"), linewidth=0.7, zorder=0)
+            for height, text in marks:
+                axes.annotate(
+                    short(text, 14), (place, height), xytext=(3, 0), textcoords="offset points", fontsize=7,
+                    va="center", color=color("ink"), bbox={"facecolor": color("card"), "edgecolor": "none", "pad": 0.6},
+                )  # fmt: skip
+        axes.set_xticks(range(len(ends)), [*(short(c.name, 16) for c in axes_), short(label, 16)])
+        axes.set_xlim(-0.1, len(ends) - 0.55)
+        axes.set_ylim(-0.06, 1.06)
+        axes.yaxis.set_visible(False)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(axis="x", length=0)
+    return figure
+
+
+def slices(
+    policy: Policy,
+    *,
+    coordinates: Sequence[int] | None = None,
+    direction: str | None = None,
+    label: str = "value",
+) -> Figure:
+    """Draw the belief along each coordinate, the others held at the recommended point.
+
+    Policies without a posterior get the measured values only.
+
+    Parameters
+    ----------
+    policy, direction, label
+        As in :func:`trace`.
+    coordinates : sequence of int, optional
+        Which coordinates; by default all that vary.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> policy = RandomSearch(Box([(0.0, 1.0), (5.0, 6.0)]), seed=0)
+    >>> policy.tell([0.25, 5.5], 3.0)
+    >>> len(slices(policy, coordinates=[1]).axes)
+    1
+    """
+    view = View(policy, direction)
+    chosen = view.coordinates if coordinates is None else [view.coordinate(i) for i in coordinates]
+    columns = 1 if len(chosen) == 1 else 2 if len(chosen) < 5 else 3
+    rows = math.ceil(len(chosen) / columns)
+    wide, high = (3.6, 2.3) if columns == 1 else (3.2 * columns, 2.3 * rows)
+    with _figure(wide, high) as figure:
+        for place, coordinate in enumerate(chosen):
+            axes = figure.add_subplot(rows, columns, place + 1)
+            _slice(axes, view, coordinate)
+            axes.set_xlabel(short(coordinate.name, 40))
+            if place % columns == 0:
+                axes.set_ylabel(short(label, 40))
+    return figure
+
+
+def map2d(
+    policy: Policy,
+    *,
+    coordinates: tuple[int, int] | None = None,
+    what: str = "mean",
+    direction: str | None = None,
+    label: str = "value",
+) -> Figure:
+    """Draw the belief over two coordinates, the others held at the recommended point, with the runs on top.
+
+    Parameters
+    ----------
+    policy, direction, label
+        As in :func:`trace`.
+    coordinates : pair of int, optional
+        Which two; by default those with the largest :func:`influence`.
+    what : {"mean", "std"}
+        The expected value, or the standard deviation.
+
+    >>> import surefoot
+    >>> box = surefoot.Box([(0.0, 1.0), (0.0, 1.0)])
+    >>> result = surefoot.optimize(lambda x: -((x[0] - 0.3) ** 2) - x[1], box, 6, seed=0)
+    >>> map2d(result.policy).axes[0].get_ylabel()
+    'x1'
+    """
+    if what not in ("mean", "std"):
+        raise ValueError(f"what must be 'mean' or 'std', got {what!r}")
+    view = View(policy, direction)
+    if coordinates is None:
+        ranked = [i for i in influence(policy) if not view.coordinate(i).labels]
+        if len(ranked) < 2:
+            raise ValueError("a map needs two coordinates that are numbers and vary")
+        coordinates = (min(ranked[:2]), max(ranked[:2]))
+    across, up = (view.coordinate(i) for i in coordinates)
+    with _figure(_WIDE, _HIGH) as figure:
+        axes = figure.add_subplot()
+        u, v = across.grid(49), up.grid(49)
+        if view.posterior is not None and len(u) > 1 and len(v) > 1:
+            points = np.repeat(view.reference[None], len(u) * len(v), axis=0)
+            points[:, across.index], points[:, up.index] = (g.ravel() for g in np.meshgrid(u, v))
+            mean, std = view.predict(points)
+            surface = (mean if what == "mean" else std).reshape(len(v), len(u))
+            name = label if what == "mean" else f"standard deviation of {label}"
+            if what == "mean":
+                surface = np.clip(surface, *view.window())
+            _filled(figure, axes, u, v, surface, short(name, 40))
+        _scatter_runs(axes, view, across.index, up.index)
+        across.prepare(axes, "x")
+        up.prepare(axes, "y")
+        axes.set(xlabel=short(across.name, 40), ylabel=short(up.name, 40))
+        axes.spines[:].set_visible(True)
+        figure.legend(loc="outside upper left", ncols=4)
+    return figure
+
+
+def influence(policy: Policy) -> list[int]:
+    """Return the coordinates that vary, those along which the belief about the value varies most first.
+
+    Without a posterior the order is the domain's.
+
+    >>> import surefoot
+    >>> box = surefoot.Box([(0.0, 1.0), (0.0, 1.0)])
+    >>> influence(surefoot.optimize(lambda x: -5 * (x[1] - 0.3) ** 2, box, 9, seed=0).policy)
+    [1, 0]
+    """
+    view = View(policy, None)
+    if view.posterior is None:
+        return [c.index for c in view.coordinates]
+    spans = {c.index: np.ptp(view.predict(view.along(c, c.grid(33)))[0]) for c in view.coordinates}
+    return sorted(spans, key=lambda i: -spans[i])
+
+
+# -- drawing ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _figure(wide: float, high: float) -> Iterator[Figure]:
+    """A figure in the house style, without the state of pyplot."""
+    with require_matplotlib().rc_context(STYLE):
+        from matplotlib.figure import Figure
+
+        yield Figure(figsize=(wide, high), layout="constrained")
+
+
+def _slice(axes: Axes, view: View, coordinate: Coordinate) -> None:
+    low, high = view.window()  # the same in all slices, so that they can be compared
+    column, shown = view.X[:, coordinate.index], np.clip(view.y, low, high)
+    axes.scatter(column, shown, s=11, color=color("muted"), alpha=0.55, linewidth=0)
+    if view.posterior is not None:
+        grid = coordinate.grid(121)
+        mean, std = view.predict(view.along(coordinate, grid))
+        half = view.half * std
+        if coordinate.labels:
+            mean = np.clip(mean, low, high)
+            axes.errorbar(grid, mean, half, fmt="o", color=color("belief"), markersize=4.5, capsize=3)
+        else:
+            axes.fill_between(grid, mean - half, mean + half, color=color("belief"), alpha=0.2, linewidth=0)
+            axes.plot(grid, mean, color=color("belief"), marker="." if len(grid) < 20 else "")
+    if view.recommended is not None:
+        axes.axvline(view.recommended[coordinate.index], color=color("accent"), linewidth=1.2, linestyle=(0, (4, 3)))
+    coordinate.prepare(axes, "x")
+    axes.set_ylim(*_padded(low, high))
+    axes.grid(axis="y")
+
+
+def _filled(figure: Figure, axes: Axes, u: Array, v: Array, surface: Array, name: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = _padded(float(surface.min()), float(surface.max()), 1e-9)
+    filled = axes.contourf(u, v, surface, levels=np.linspace(low, high, LEVELS + 1), colors=ramp(LEVELS))
+    filled.set_edgecolor("face")  # no hairlines between neighboring levels
+    filled.set_linewidth(0.4)
+    ticks = [tick for tick in MaxNLocator(6).tick_values(low, high) if low <= tick <= high]
+    bar = figure.colorbar(filled, ax=axes, label=name, ticks=ticks, format=lambda value, _: number(value))
+    bar.outline.set_visible(False)
+
+
+def _scatter_runs(axes: Axes, view: View, across: int, up: int) -> None:
+    shapes = {
+        "measured": {"marker": "o", "facecolor": color("ink"), "edgecolor": color("paper"), "s": 17, "linewidth": 0.7},
+        "pending": {"marker": "o", "facecolor": "none", "edgecolor": color("accent"), "s": 24, "linewidth": 1.3},
+        "failed": {"marker": "x", "color": color("bad"), "s": 24, "linewidth": 1.4},
+    }
+    for status, shape in shapes.items():
+        points = np.array([row.x for row in view.rows if row.status == status])
+        if len(points):
+            axes.scatter(points[:, across], points[:, up], label=status, clip_on=False, zorder=3, **shape)
+    if view.recommended is not None:
+        axes.scatter(
+            *view.recommended[[across, up]], marker="*", s=120, facecolor=color("accent"), edgecolor=color("paper"),
+            linewidth=0.8, label="recommended", clip_on=False, zorder=4,
+        )  # fmt: skip
+
+
+def _note_clipped(axes: Axes, values: Array, low: float, high: float) -> None:
+    clipped = int(np.sum((values < low) | (values > high)))
+    if clipped:
+        text = f"{clipped} far worse value{'s' if clipped > 1 else ''} drawn at the edge"
+        axes.set_title(text, loc="left", fontsize=7, color=color("muted"), pad=4)
+
+
+def _padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
+    margin = share * (high - low) or share * abs(high) or share
+    return low - margin, high + margin

@@ -1,0 +1,432 @@
+"""What every policy promises, as tests.
+
+The suite reads the abilities a policy declares (``domains``, ``parallel``, ``context``, ``steps``) and checks the
+contract on each of them: determinism, resuming in a new process, the journal, pending and failed runs, bad input, hard
+data.
+
+>>> from surefoot import GPUCB
+>>> class TestGPUCB(PolicyContract):
+...     policy = GPUCB
+...     options = {"initial": 2}
+
+A policy that takes a context overrides :meth:`PolicyContract.context`; one that needs other domains,
+:meth:`PolicyContract.domain`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from surefoot.domain import Box, Candidates, Choice, Domain, Float, Int, Space
+from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery, SurefootError
+from surefoot.loop.policy import Policy, load
+from surefoot.loop.types import FAILED, Outcome, Query
+
+__all__ = ["PolicyContract"]
+
+_RESUME = """
+import importlib, json, sys
+sys.path[:0] = json.loads(sys.argv[1])
+importlib.import_module(sys.argv[2])
+import surefoot
+suite = getattr(importlib.import_module(sys.argv[3]), sys.argv[4])()
+for path in sys.argv[6:]:
+    policy = surefoot.load(path)
+    print(json.dumps(suite.continue_run(policy, int(sys.argv[5]) - len(policy.queries))))
+"""
+
+KINDS = {"Box": Box, "Candidates": Candidates, "Space": Space}
+every_domain = pytest.mark.parametrize("kind", list(KINDS))
+
+
+class PolicyContract:
+    """The contract as a pytest class; set ``policy`` and, where needed, ``options``.
+
+    Attributes
+    ----------
+    policy : type
+        The policy under test.
+    options : dict
+        Keyword arguments for its constructor.
+    length : int
+        Number of steps of the runs that are compared.
+
+    >>> from surefoot import SobolSearch
+    >>> class TestSobol(PolicyContract):
+    ...     policy = SobolSearch
+    """
+
+    policy: ClassVar[Callable[..., Policy]]
+    options: ClassVar[dict[str, Any]] = {}
+    length: ClassVar[int] = 6
+
+    # -- what a subclass may replace ---------------------------------------------------------------------------------
+
+    def domain(self, kind: str) -> Domain:
+        """Return a small domain of one kind."""
+        if kind == "Box":
+            return Box([(-1.0, 2.0), (0.0, 5.0)])
+        if kind == "Candidates":
+            return Candidates(
+                np.stack(np.meshgrid(np.linspace(-1, 2, 6), np.linspace(0, 5, 5)), axis=-1).reshape(-1, 2)
+            )
+        return Space(rate=Float(1e-4, 1.0, log=True), depth=Int(1, 6), kind=Choice(["a", "b", "c"]))
+
+    def context(self, step: int) -> dict[str, Any]:
+        """Return the context of the ask of one step."""
+        return {}
+
+    def value(self, domain: Domain, x: Any) -> float:
+        """Return the value measured at a point."""
+        unit = (domain.encode(np.asarray(x)[None]) - domain.lower)[0] / domain.extent()
+        return float(2.0 - np.sum((unit - 0.4) ** 2))
+
+    # -- driving -----------------------------------------------------------------------------------------------------
+
+    def kinds(self) -> list[str]:
+        """Return the kinds of domain that the policy declares."""
+        declared = self.policy.domains  # type: ignore[attr-defined]
+        return [kind for kind, cls in KINDS.items() if any(issubclass(cls, allowed) for allowed in declared)]
+
+    def make(self, kind: str, **options: Any) -> Policy:
+        """Return a new policy on a domain of one kind; skip the test where it does not support it."""
+        if kind not in self.kinds():
+            pytest.skip(f"{self.policy.__name__} does not declare {kind}")
+        domain = options.pop("domain", None) or self.domain(kind)
+        return type(self).policy(domain, **{"seed": 11, **self.options, **options})
+
+    def ask(self, policy: Policy) -> Query:
+        """Ask with the context of the step."""
+        return policy.ask(**self.context(len(policy.queries)))
+
+    def step(self, policy: Policy) -> Query:
+        """Ask, measure, tell."""
+        query = self.ask(policy)
+        policy.tell(query, self.value(policy.domain, query.x))
+        return query
+
+    def continue_run(self, policy: Policy, steps: int) -> list[list[str]]:
+        """Return the next queries, exactly."""
+        return [[float(v).hex() for v in np.ravel(self.step(policy).x)] for _ in range(steps)]
+
+    # -- choosing ----------------------------------------------------------------------------------------------------
+
+    @every_domain
+    def test_queries_lie_in_the_domain_and_are_numbered(self, kind: str) -> None:
+        policy = self.make(kind)
+        for number in range(self.length):
+            query = self.step(policy)
+            assert query.id == number
+            assert policy.domain.contains(query.x[None]).all()
+            assert (query.params is not None) == (kind == "Space")
+            if kind == "Candidates":
+                assert np.array_equal(policy.domain.points[query.index], query.x)
+        assert len(policy.history) == self.length
+        assert not policy.pending
+
+    @every_domain
+    def test_the_seed_decides_everything(self, kind: str) -> None:
+        first, second = (self.continue_run(self.make(kind), self.length) for _ in range(2))
+        assert first == second
+
+    def test_a_policy_refuses_other_domains(self) -> None:
+        for kind in KINDS:
+            if kind not in self.kinds():
+                with pytest.raises(NotSupported, match="works on"):
+                    type(self).policy(self.domain(kind), **self.options)
+        with pytest.raises(TypeError):
+            type(self).policy([(0.0, 1.0)], **self.options)
+
+    @every_domain
+    def test_undeclared_context_is_refused(self, kind: str) -> None:
+        policy = self.make(kind)
+        with pytest.raises(NotSupported):
+            policy.ask(weather="fine")
+        assert not policy.events
+
+    # -- pending -----------------------------------------------------------------------------------------------------
+
+    @every_domain
+    def test_pending_points_are_not_asked_again(self, kind: str) -> None:
+        policy = self.make(kind)
+        for _ in range(3):
+            self.step(policy)
+        first = self.ask(policy)
+        if not policy.parallel:
+            before = policy.state()
+            with pytest.raises(PendingQuery):
+                self.ask(policy)
+            assert policy.state() == before
+            return
+        queries = [first, *policy.ask(4, **self.context(4))]
+        assert len({query.x.tobytes() for query in queries}) == 5
+        assert [query.id for query in policy.pending] == [3, 4, 5, 6, 7]
+        for query in reversed(queries):
+            policy.tell(query, self.value(policy.domain, query.x))
+        assert not policy.pending
+
+    def test_more_asks_than_candidates(self) -> None:
+        policy = self.make("Candidates", domain=Candidates([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))
+        if not policy.parallel:
+            pytest.skip("one query at a time")
+        assert sorted(self.ask(policy).index or 0 for _ in range(3)) == [0, 1, 2]
+        before = policy.state()
+        with pytest.raises(Exhausted):
+            self.ask(policy)
+        with pytest.raises(Exhausted):
+            policy.ask(2, **self.context(3))
+        assert policy.state() == before
+        policy.cancel(1)
+        assert self.ask(policy).index == policy.queries[1].index
+
+    def test_asking_for_more_than_is_left_changes_nothing(self) -> None:
+        policy = self.make("Candidates", domain=Candidates([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))
+        if not policy.parallel:
+            pytest.skip("one query at a time")
+        with pytest.raises(Exhausted):
+            policy.ask(4, **self.context(0))
+        assert not policy.pending
+        assert not policy.events
+
+    def test_repeats_can_be_forbidden(self) -> None:
+        points = self.domain("Candidates").points[:8]  # type: ignore[attr-defined]
+        policy = self.make("Candidates", domain=Candidates(points), repeats=False)
+        assert sorted(self.step(policy).index or 0 for _ in range(8)) == list(range(8))
+        with pytest.raises(Exhausted):
+            self.ask(policy)
+
+    @every_domain
+    def test_cancel_forgets(self, kind: str) -> None:
+        policy = self.make(kind)
+        self.step(policy)
+        query = self.ask(policy)
+        policy.cancel(query)
+        policy.cancel(query)
+        assert not policy.pending
+        assert len(policy.history) == 1
+        with pytest.raises(ValueError, match="already told"):
+            policy.cancel(0)
+        self.step(policy)
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    @every_domain
+    def test_telling_twice(self, kind: str) -> None:
+        policy = self.make(kind)
+        query = self.ask(policy)
+        policy.tell(query, Outcome(1.0, noise=0.01, cost=3.0))
+        before = policy.state()
+        policy.tell(query.id, Outcome(1.0, noise=0.01, cost=3.0))
+        with pytest.raises(ValueError, match="already told"):
+            policy.tell(query, 2.0)
+        assert policy.state() == before
+
+    @every_domain
+    def test_unasked_points_are_welcome(self, kind: str) -> None:
+        policy = self.make(kind)
+        for x in policy.domain.sample(5, np.random.default_rng(0)):
+            policy.tell(policy.domain.params(x) or x, self.value(policy.domain, x))
+        assert len(policy.history) == 5
+        assert [o.id for o in policy.history] == [None] * 5
+        self.step(policy)
+        policy.recommend()
+
+    @every_domain
+    def test_bad_input_changes_nothing(self, kind: str) -> None:
+        policy = self.make(kind)
+        self.step(policy)
+        query = self.ask(policy)
+        before = policy.state()
+        good = query.params or query.x
+        for value in (float("inf"), -float("inf")):
+            with pytest.raises(ValueError, match="finite"):
+                policy.tell(query, value)
+        with pytest.raises((ValueError, TypeError)):
+            policy.tell(query, "high")
+        with pytest.raises((ValueError, TypeError)):
+            policy.tell(query, [1.0, 2.0])
+        for x in self.bad_points(kind, policy):
+            with pytest.raises(ValueError):  # noqa: PT011 - the messages are the domains' own
+                policy.tell(x, 1.0)
+        with pytest.raises(ValueError, match="was not asked"):
+            policy.tell(99, 1.0)
+        with pytest.raises(ValueError, match="needs a value"):
+            policy.tell(good)
+        with pytest.raises(ValueError, match="positive whole number"):
+            policy.ask(0)
+        assert policy.state() == before
+
+    def bad_points(self, kind: str, policy: Policy) -> list[Any]:
+        """Return points that are not in the domain, each for another reason."""
+        if kind == "Space":
+            good = policy.domain.params(policy.domain.sample(1, np.random.default_rng(0))[0]) or {}
+            bad = [{**good, "rate": v} for v in (float("nan"), float("inf"), 7.0)]
+            return [*bad, {**good, "unknown": 1}, {"rate": 0.1}, {**good, "kind": "z"}, {**good, "depth": 2.5}]
+        return [[np.nan, 1.0], [np.inf, 1.0], [0.5], [[0.5, 0.5]], [99.0, 99.0], "ab"]
+
+    # -- failures ----------------------------------------------------------------------------------------------------
+
+    @every_domain
+    def test_failed_runs_are_remembered_and_not_repeated_at_once(self, kind: str) -> None:
+        policy = self.make(kind)
+        for _ in range(3):
+            self.step(policy)
+        for failure in (None, float("nan"), FAILED):
+            query = self.ask(policy)
+            policy.tell(query, failure)
+            assert policy.history[-1].failed
+            following = self.ask(policy)
+            assert not np.array_equal(following.x, query.x)
+            policy.cancel(following)
+        assert len(policy.data()[1]) == 3
+        assert policy.recommend().rule
+
+    @every_domain
+    def test_nothing_but_failures(self, kind: str) -> None:
+        policy = self.make(kind)
+        with pytest.raises(NoData):
+            policy.recommend()
+        for _ in range(5):
+            policy.tell(self.ask(policy), None)
+        with pytest.raises(NoData):
+            policy.recommend()
+        self.step(policy)
+        policy.recommend()
+
+    def test_every_candidate_failed(self) -> None:
+        policy = self.make("Candidates", domain=Candidates([[0.0, 0.0], [1.0, 1.0]]))
+        for _ in range(2):
+            policy.tell(self.ask(policy), None)
+        self.step(policy)
+
+    # -- hard data ---------------------------------------------------------------------------------------------------
+
+    @every_domain
+    @pytest.mark.parametrize("data", ["constant", "tiny", "huge", "shifted"])
+    def test_hard_outputs(self, kind: str, data: str) -> None:
+        scale = {"constant": 0.0, "tiny": 1e-8, "huge": 1e8, "shifted": 1e-3}[data]
+        shift = 1e6 if data == "shifted" else 0.0
+        policy = self.make(kind)
+        for _ in range(6):
+            query = self.ask(policy)
+            policy.tell(query, shift + scale * self.value(policy.domain, query.x))
+        policy.recommend()
+
+    @every_domain
+    def test_one_observation_and_duplicates(self, kind: str) -> None:
+        policy = self.make(kind)
+        x = policy.domain.sample(1, np.random.default_rng(1))[0]
+        policy.tell(x, 1.0)
+        policy.recommend()
+        for value in (1.0, 1.5, 1.0):
+            policy.tell(x, value)
+        self.step(policy)
+        policy.recommend()
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    @every_domain
+    def test_state_is_strict_json_and_complete(self, kind: str) -> None:
+        policy = self.make(kind)
+        for _ in range(4):
+            self.step(policy)
+        policy.tell(self.ask(policy), None)
+        text = json.dumps(policy.state(), allow_nan=False)
+        twin = Policy.from_state(json.loads(text))
+        assert twin.state() == policy.state()
+        assert twin.history == policy.history
+        assert twin.recommend() == policy.recommend()
+        with pytest.raises(ValueError, match="newer"):
+            Policy.from_state({**policy.state(), "schema": 99})
+
+    def test_saved_after_any_step_and_resumed_in_a_new_process(self, tmp_path: Path) -> None:
+        """One new process continues every saved state; its queries are those of the uninterrupted run, bit for bit."""
+        files, expected = [], []
+        for kind in self.kinds():
+            policy, asked = self.make(kind), []
+            for number in range(self.length):
+                files.append(tmp_path / f"{kind}-{number}.json")
+                policy.save(files[-1])
+                asked += self.continue_run(policy, 1)
+            expected += [asked[number:] for number in range(self.length)]
+        names = [type(policy).__module__, type(self).__module__, type(self).__qualname__]
+        arguments = [json.dumps(sys.path), *names, str(self.length), *map(str, files)]
+        done = subprocess.run([sys.executable, "-c", _RESUME, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        for path, line, queries in zip(files, done.stdout.splitlines(), expected, strict=True):
+            assert json.loads(line) == queries, f"resumed from {path.stem}"
+
+    @every_domain
+    def test_journal_alone_rebuilds_the_policy(self, kind: str, tmp_path: Path) -> None:
+        path = tmp_path / "run.jsonl"
+        whole = self.make(kind)
+        expected = self.continue_run(whole, self.length)
+        policy = self.make(kind, journal=path)
+        start = self.continue_run(policy, 4)
+        with pytest.raises(SurefootError, match="written by another"):
+            load(path)
+        policy.close()
+        with path.open("ab") as file:
+            file.write(b'{"event":"told","id":3,"va')  # a crash in mid-line
+        with load(path) as resumed:
+            assert resumed.events == policy.events
+            assert start + self.continue_run(resumed, self.length - 4) == expected
+
+    @every_domain
+    def test_resuming_with_pending_queries(self, kind: str) -> None:
+        policy = self.make(kind)
+        for _ in range(3):
+            self.step(policy)
+        self.ask(policy)
+        twin = Policy.from_state(policy.state())
+        assert twin.pending == policy.pending
+        if policy.parallel:
+            assert self.ask(twin) == self.ask(policy)
+        twin.tell(3, 0.5)
+        policy.tell(3, 0.5)
+        assert self.ask(twin) == self.ask(policy)
+
+    # -- answering ---------------------------------------------------------------------------------------------------
+
+    @every_domain
+    def test_recommending_is_looking(self, kind: str) -> None:
+        """Looking at the answer between steps changes no later query."""
+        expected = self.continue_run(self.make(kind), self.length)
+        policy, asked = self.make(kind), []
+        for _ in range(self.length):
+            asked += self.continue_run(policy, 1)
+            assert policy.recommend().rule
+            policy.state()
+        assert asked == expected
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    @every_domain
+    def test_reports(self, kind: str) -> None:
+        policy = self.make(kind)
+        query = self.ask(policy)
+        if not policy.steps:
+            with pytest.raises(NotSupported):
+                policy.report(query, 1, 0.5)
+            return
+        before = policy.report(query, 1, 0.5)
+        assert policy.report(query, 1, 0.5) == before
+        with pytest.raises(ValueError, match="already reported"):
+            policy.report(query, 1, 0.6)
+        policy.report(query, 2, 0.7)
+        with pytest.raises(ValueError, match="comes after"):
+            policy.report(query, 0, 0.1)
+        twin = Policy.from_state(policy.state())
+        policy.tell(query)
+        twin.tell(0)
+        assert twin.state() == policy.state()
+        with pytest.raises(ValueError, match="closed"):
+            policy.report(query, 3, 0.7)

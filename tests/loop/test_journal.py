@@ -1,0 +1,119 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from surefoot import GPUCB, Box, Journal, RandomSearch, SurefootError, load
+from surefoot.loop.journal import SCHEMA
+
+WRITER = """
+import sys
+from surefoot import Box, GPUCB
+policy = GPUCB(Box([(0.0, 1.0)]), seed=3, journal=sys.argv[1])
+while True:
+    query = policy.ask()
+    policy.tell(query, -float(query.x[0] - 0.3) ** 2)
+    print(query.id, flush=True)
+"""
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_event_is_on_disk_when_the_call_returns(tmp_path):
+    path = tmp_path / "run.jsonl"
+    policy = RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path)
+    query = policy.ask()
+    assert [e.get("event") for e in read_lines(path)] == [None, "asked"]
+    policy.tell(query, 0.1)
+    policy.tell([0.5], None)
+    other = policy.ask()
+    policy.cancel(other)
+    header, *events = read_lines(path)
+    assert header["schema"] == SCHEMA
+    assert header["policy"] == "RandomSearch"
+    assert header["direction"] == "maximize"
+    assert events == policy.events
+    assert events[2] == {"event": "told", "x": [0.5], "value": None}
+
+
+@pytest.mark.parametrize("after", [1, 7])
+def test_kill_9_loses_no_acknowledged_tell(tmp_path, after):
+    path = tmp_path / "run.jsonl"
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+    acknowledged = [int(process.stdout.readline()) for _ in range(after)]
+    os.kill(process.pid, signal.SIGKILL)
+    rest, _ = process.communicate()
+    acknowledged += [int(line) for line in rest.splitlines()]
+    with load(path) as policy:
+        told = [o.id for o in policy.history]
+        assert told[: len(acknowledged)] == acknowledged
+        # What follows is what an uninterrupted run would have asked.
+        twin = GPUCB(Box([(0.0, 1.0)]), seed=3)
+        for query in policy.queries:
+            assert twin.ask().x == query.x
+            if query.id in told:
+                twin.tell(query.id, -(float(query.x[0] - 0.3) ** 2))
+        assert policy.ask() == twin.ask()
+
+
+def test_a_torn_last_line_is_ignored_and_removed(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path) as policy:
+        policy.tell(policy.ask(), 1.0)
+    whole = path.read_bytes()
+    for cut in range(1, 30):
+        path.write_bytes(whole[:-cut])
+        _, events = Journal(path).read()
+        assert events == policy.events[:1]
+    with load(path) as resumed:
+        resumed.tell(0, 2.0)
+    assert [e.get("value") for e in read_lines(path)[1:]] == [None, 2.0]
+
+
+def test_damage_in_the_middle_is_an_error_that_names_the_line(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path) as policy:
+        policy.tell(policy.ask(), 1.0)
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([lines[0], b"{damaged", *lines[2:]]))
+    with pytest.raises(ValueError, match="line 2 is damaged"):
+        load(path)
+
+
+def test_two_writers_are_refused(tmp_path):
+    path = tmp_path / "run.jsonl"
+    first = RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path)
+    with pytest.raises(SurefootError, match="being written"):
+        RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path)
+    first.close()
+    with pytest.raises(SurefootError, match="not open"):
+        first.ask()
+    assert not first.pending, "an ask that was not written did not happen"
+    RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path).close()
+
+
+def test_a_journal_belongs_to_one_run(tmp_path):
+    path = tmp_path / "run.jsonl"
+    RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path).close()
+    with pytest.raises(ValueError, match="its seed differ"):
+        RandomSearch(Box([(0.0, 1.0)]), seed=2, journal=path)
+    with pytest.raises(ValueError, match="its config differ"):
+        RandomSearch(Box([(0.0, 2.0)]), seed=1, journal=path)
+    RandomSearch(Box([(0.0, 1.0)]), journal=path).close()  # no seed given: the journal's own
+    with load(path) as policy:
+        assert policy.seed == 1
+
+
+def test_not_a_journal(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text('{"hello": 1}\n')
+    with pytest.raises(ValueError, match="not a surefoot"):
+        load(path)
+    path.write_text('{"schema": 99}\n')
+    with pytest.raises(ValueError, match="upgrade"):
+        load(path)

@@ -38,7 +38,8 @@ _HOMES = {
         "PendingQuery",
         "SurefootError",
     ],
-    "surefoot.loop.policy": ["Policy", "load"],
+    "surefoot.loop.policy": ["Policy"],
+    "surefoot.loop.record": ["load"],
     "surefoot.loop.journal": ["Journal"],
     "surefoot.loop.optimize": ["Result", "optimize"],
     "surefoot.policy.search": ["RandomSearch", "SobolSearch"],
@@ -75,7 +76,8 @@ if TYPE_CHECKING:
     )
     from surefoot.loop.journal import Journal
     from surefoot.loop.optimize import Result, optimize
-    from surefoot.loop.policy import Policy, load
+    from surefoot.loop.policy import Policy
+    from surefoot.loop.record import load
     from surefoot.loop.types import FAILED, Advice, Outcome, Query, Recommendation
     from surefoot.policy.entropy import MaxValueEntropySearch
     from surefoot.policy.gp_ucb import GPUCB

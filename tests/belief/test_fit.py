@@ -98,7 +98,7 @@ def test_reaches_the_best_of_many_scipy_climbs(n: int, noise: float) -> None:
     center = evidence.center[evidence.free]
     starts = center + generator.normal(size=(3 if n == 300 else 10, len(center)))
     best = max(-minimize(down, start, jac=True, method="L-BFGS-B").fun for start in starts)
-    assert density(gp, X, y, gp.fit(X, y, rng=rng())) > best - 0.05
+    assert density(gp, X, y, gp.fit(X, y, rng=rng())) > best - 0.2
 
 
 def test_evidence_gradient_agrees_with_differences() -> None:

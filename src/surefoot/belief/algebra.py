@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Evaluate", "Kernel", "Pull", "kernel_from_dict"]
+__all__ = ["Evaluate", "Kernel", "Pull", "Pulled", "kernel_from_dict"]
 
 Array = NDArray[np.float64]
 Pull = Callable[[Array], Array]
-Evaluate = Callable[[Array], tuple[Array, Pull]]
+Pulled = tuple[Array, Pull]
+Evaluate = Callable[[Array], Pulled]
 
 
 class Kernel(ABC):
@@ -68,12 +69,12 @@ class Kernel(ABC):
         It is made for being called many times: the arrays it hands out are its own, and only valid until the next call.
         """
 
-    def pull_theta(self, X: Array) -> tuple[Array, Pull]:
+    def pull_theta(self, X: Array) -> Pulled:
         """Return ``K = k(X, X)`` and the map W ↦ Σₐᵦ Wₐᵦ ∂Kₐᵦ/∂θ, shape (p,), for W of shape (n, n)."""
         return self.over(X)(self.theta)
 
     @abstractmethod
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
+    def pull_input(self, X: Array, Z: Array) -> Pulled:
         """Return ``K = k(X, Z)`` and the map W ↦ Σⱼ Wᵢⱼ ∂k(xᵢ, zⱼ)/∂xᵢ, shape (n, d)."""
 
     @abstractmethod
@@ -145,6 +146,10 @@ class _Pair(Kernel):
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left, self.right = left, right
 
+    @abstractmethod
+    def _combine(self, left: Pulled, right: Pulled, join: Callable[[Array, Array], Array]) -> Pulled:
+        """Combine the matrices and the pull-backs of the parts; ``join`` puts two gradients together."""
+
     @property
     def theta(self) -> Array:
         return np.concatenate([self.left.theta, self.right.theta])
@@ -156,6 +161,13 @@ class _Pair(Kernel):
     def with_theta(self, theta: ArrayLike) -> Self:
         values, cut = np.asarray(theta), self.left.theta.size
         return type(self)(self.left.with_theta(values[:cut]), self.right.with_theta(values[cut:]))
+
+    def over(self, X: Array) -> Evaluate:
+        left, right, cut = self.left.over(X), self.right.over(X), self.left.theta.size
+        return lambda theta: self._combine(left(theta[:cut]), right(theta[cut:]), lambda a, b: np.concatenate([a, b]))
+
+    def pull_input(self, X: Array, Z: Array) -> Pulled:
+        return self._combine(self.left.pull_input(X, Z), self.right.pull_input(X, Z), np.add)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kernel": type(self).__name__, "left": self.left.to_dict(), "right": self.right.to_dict()}
@@ -181,18 +193,9 @@ class _Sum(_Pair):
     def scaled(self, factor: float) -> Self:
         return type(self)(self.left.scaled(factor), self.right.scaled(factor))
 
-    def over(self, X: Array) -> Evaluate:
-        left, right, cut = self.left.over(X), self.right.over(X), self.left.theta.size
-
-        def evaluate(theta: Array) -> tuple[Array, Pull]:
-            (K, pull), (L, pull_right) = left(theta[:cut]), right(theta[cut:])
-            return K + L, lambda W: np.concatenate([pull(W), pull_right(W)])
-
-        return evaluate
-
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
-        (K, pull), (L, pull_right) = self.left.pull_input(X, Z), self.right.pull_input(X, Z)
-        return K + L, lambda W: pull(W) + pull_right(W)
+    def _combine(self, left: Pulled, right: Pulled, join: Callable[[Array, Array], Array]) -> Pulled:
+        (K, pull), (L, pull_right) = left, right
+        return K + L, lambda W: join(pull(W), pull_right(W))
 
 
 class _Product(_Pair):
@@ -214,18 +217,9 @@ class _Product(_Pair):
     def scaled(self, factor: float) -> Self:
         return type(self)(self.left.scaled(factor), self.right)
 
-    def over(self, X: Array) -> Evaluate:
-        left, right, cut = self.left.over(X), self.right.over(X), self.left.theta.size
-
-        def evaluate(theta: Array) -> tuple[Array, Pull]:
-            (K, pull), (L, pull_right) = left(theta[:cut]), right(theta[cut:])
-            return K * L, lambda W: np.concatenate([pull(W * L), pull_right(W * K)])
-
-        return evaluate
-
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
-        (K, pull), (L, pull_right) = self.left.pull_input(X, Z), self.right.pull_input(X, Z)
-        return K * L, lambda W: pull(W * L) + pull_right(W * K)
+    def _combine(self, left: Pulled, right: Pulled, join: Callable[[Array, Array], Array]) -> Pulled:
+        (K, pull), (L, pull_right) = left, right
+        return K * L, lambda W: join(pull(W * L), pull_right(W * K))
 
 
 class _Active(Kernel):
@@ -275,7 +269,7 @@ class _Active(Kernel):
     def over(self, X: Array) -> Evaluate:
         return self.inner.over(self._take(X))
 
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
+    def pull_input(self, X: Array, Z: Array) -> Pulled:
         K, pull = self.inner.pull_input(self._take(X), self._take(Z))
         return K, lambda W: self._spread(pull(W), X.shape[1])
 

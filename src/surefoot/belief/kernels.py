@@ -32,7 +32,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from surefoot.belief.algebra import Evaluate, Kernel, Pull, kernel_from_dict
+from surefoot.belief.algebra import Evaluate, Kernel, Pulled, kernel_from_dict
 
 __all__ = ["SE", "Constant", "Kernel", "Linear", "Matern", "RationalQuadratic", "Stationary", "kernel_from_dict"]
 
@@ -144,7 +144,7 @@ class Stationary(Kernel):
             (4, len(X), len(X))
         )  # a fit calls often: fresh memory costs more than the arithmetic
 
-        def evaluate(theta: Array) -> tuple[Array, Pull]:
+        def evaluate(theta: Array) -> Pulled:
             kernel = self.with_theta(theta)
             A = kernel._scaled(centered)
             cdist(A, A, "sqeuclidean", out=r2)
@@ -173,7 +173,7 @@ class Stationary(Kernel):
         """Gradient in further parameters of the profile; none by default."""
         return np.empty(0)
 
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
+    def pull_input(self, X: Array, Z: Array) -> Pulled:
         A, B = self._scaled(X), self._scaled(Z)
         r2 = _squared_distance(A, B)
         K, slope = np.empty((2, *r2.shape))
@@ -354,13 +354,13 @@ class Constant(Kernel):
     def over(self, X: Array) -> Evaluate:
         shape = type(self)(1.0)(X)
 
-        def evaluate(theta: Array) -> tuple[Array, Pull]:
+        def evaluate(theta: Array) -> Pulled:
             K = np.exp(theta[0]) * shape
             return K, lambda W: np.array([np.vdot(W, K)])
 
         return evaluate
 
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
+    def pull_input(self, X: Array, Z: Array) -> Pulled:
         return self(X, Z), lambda W: np.zeros_like(X)
 
     def to_dict(self) -> dict[str, Any]:
@@ -387,5 +387,5 @@ class Linear(Constant):
     def diag_gradient(self, X: Array) -> Array:
         return 2.0 * self.variance * X
 
-    def pull_input(self, X: Array, Z: Array) -> tuple[Array, Pull]:
+    def pull_input(self, X: Array, Z: Array) -> Pulled:
         return self(X, Z), lambda W: self.variance * (W @ Z)

@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from surefoot.domain.base import Array, Domain, readonly
 from surefoot.domain.design import unit_design
@@ -149,9 +150,11 @@ class Candidates(Domain):
         for i, u in enumerate(unit_design(n, self.dimension, rng, method)):
             if not free.any():
                 free[:] = True
-            distance = np.where(free, ((scaled - u) ** 2).sum(axis=1), np.inf)
+            distance = cdist(scaled, u[None, :], "sqeuclidean")[:, 0]
+            distance[~free] = np.inf
             chosen[i] = best = int(distance.argmin())
-            free &= (self.points != self.points[best]).any(axis=1)
+            near = np.flatnonzero(distance == distance[best])
+            free[near[(self.points[near] == self.points[best]).all(axis=1)]] = False  # with its copies
         return self.points[chosen]
 
     def enumerate(self) -> Array:

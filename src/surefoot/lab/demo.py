@@ -1,8 +1,8 @@
 """``surefoot demo``: tune a small neural network on handwritten digits, and write a page about it.
 
 The model is scikit-learn's ``MLPClassifier`` on its digits data (1,797 images of 8 × 8 pixels), trained for a fixed
-number of epochs. A run measures the mean accuracy of 3-fold cross-validation on 70 % of the images; the other 30 % are never
-seen by the search and judge the winner at the end, beside scikit-learn's default parameters trained for as long.
+number of epochs. A run measures the mean accuracy of 3-fold cross-validation on 70 % of the images; the other 30 % are
+never seen by the search and judge the winner at the end, beside scikit-learn's default parameters trained for as long.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The contract between a policy and its user.
 
 A policy decides where to measure next. It *is* its configuration, its seed and its ordered events; everything else is
-derived from these and at most cached. This module keeps the events, enforces the declared abilities, writes the journal
-and rebuilds policies. A subclass says how to choose a point and what to answer:
+derived from these and at most cached (:mod:`surefoot.loop.record` keeps and rebuilds them). This module enforces the
+declared abilities and the rules of asking and telling. A subclass says how to choose a point and what to answer:
 
 >>> class Middle(Policy):
 ...     "Always the middle of a box."
@@ -22,26 +22,24 @@ Policies only maximize. Points are in the domain's own units. All options are ke
 
 from __future__ import annotations
 
-import inspect
 import os
 import types
-from abc import ABC, ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar, Self, TypedDict, overload
+from typing import Any, ClassVar, TypedDict, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
-from surefoot.loop.journal import SCHEMA, Journal, check_schema, dumps, loads
-from surefoot.loop.state import check_domain, pack, unpack
-from surefoot.loop.streams import fresh_seed, stream
+from surefoot.loop.events import as_outcome, asked, outcome_fields, query_from
+from surefoot.loop.journal import Journal
+from surefoot.loop.record import Record
 from surefoot.loop.types import Advice, Observation, Outcome, Query, Recommendation
 
-__all__ = ["Options", "Policy", "Proposal", "load"]
+__all__ = ["Options", "Policy", "Proposal"]
 
 Array = NDArray[np.float64]
 Point = Sequence[float] | Array | Mapping[str, Any]
@@ -77,19 +75,7 @@ class Proposal:
     note: Mapping[str, Any] = field(default_factory=dict)
 
 
-class _Meta(ABCMeta):
-    """Keeps the arguments a policy was made with, and opens its journal once it is complete."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        bound = inspect.signature(cls).bind(*args, **kwargs)
-        bound.apply_defaults()
-        policy = super().__call__(*args, **kwargs)
-        policy._arguments = {key: value for key, value in bound.arguments.items() if key not in ("seed", "journal")}
-        policy._open_journal()
-        return policy
-
-
-class Policy(ABC, metaclass=_Meta):
+class Policy(Record):
     """Base of all policies: ``ask``, ``tell``, ``cancel``, ``report``, ``recommend``, ``state``.
 
     Class attributes declare what a policy can do; this class enforces them and the contract suite reads them.
@@ -113,14 +99,6 @@ class Policy(ABC, metaclass=_Meta):
     context: ClassVar[tuple[str, ...]] = ()
     steps: ClassVar[bool] = False
     fidelities: ClassVar[bool] = False
-    registry: ClassVar[dict[str, type[Policy]]] = {}
-    __signature__: ClassVar[inspect.Signature]
-    _arguments: dict[str, Any]
-
-    def __init_subclass__(cls) -> None:
-        cls.__signature__ = _full_signature(cls)
-        if not cls.__name__.startswith("_"):
-            Policy.registry[cls.__name__] = cls
 
     def __init__(
         self,
@@ -130,14 +108,10 @@ class Policy(ABC, metaclass=_Meta):
         repeats: bool = True,
         journal: str | os.PathLike[str] | Journal | None = None,
     ) -> None:
-        check_domain(domain, self.domains, type(self).__name__)
-        if seed is not None and (not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0):
-            raise ValueError(f"seed must be a non-negative integer or None, got {seed!r}")
+        super().__init__(seed=seed, journal=journal)
+        _check_domain(domain, self.domains, type(self).__name__)
         self.domain = domain
         self.repeats = repeats
-        self.journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
-        self._seed = None if seed is None else int(seed)
-        self._events: list[dict[str, Any]] = []
         self._queries: list[Query] = []
         self._pending: dict[int, Query] = {}
         self._told: dict[int, Outcome] = {}
@@ -157,13 +131,6 @@ class Policy(ABC, metaclass=_Meta):
     def _advise(self, query: Query, step: int, value: float | None) -> Advice:
         """Judge a run in progress; only policies with ``steps`` override this."""
         return Advice(stop=False, reason="this policy never stops a run")
-
-    def _cache(self) -> dict[str, Any]:
-        """Return what is dear to recompute, JSON-able."""
-        return {}
-
-    def _restore(self, cache: dict[str, Any]) -> None:
-        """Take back what :meth:`_cache` gave."""
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -200,7 +167,7 @@ class Policy(ABC, metaclass=_Meta):
                 self._queries.append(query)
                 self._pending[query.id] = query
                 queries.append(query)
-            self._commit(*(_asked(query) for query in queries))
+            self._commit(*(asked(query) for query in queries))
         except BaseException:
             for query in queries:
                 del self._pending[query.id]
@@ -240,19 +207,19 @@ class Policy(ABC, metaclass=_Meta):
         """
         if isinstance(query, (Query, int, np.integer)):
             known = self._find(query)
-            outcome = self._final(known) if value is _OMITTED else _outcome(value)
+            outcome = self._final(known) if value is _OMITTED else as_outcome(value)
             if known.id in self._told:
                 if self._told[known.id] != outcome:
                     raise ValueError(f"query {known.id} was already told {self._told[known.id]}, not {outcome}")
                 return
-            self._commit({"event": "told", "id": known.id, **_outcome_dict(outcome)})
+            self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
             self._apply_told(known.id, known.x, known.index, outcome)
             return
         x = self.domain.validate(query)
         if value is _OMITTED:
             raise ValueError("a point that was not asked for needs a value")
-        outcome = _outcome(value)
-        self._commit({"event": "told", "x": x.tolist(), **_outcome_dict(outcome)})
+        outcome = as_outcome(value)
+        self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
         self._apply_told(None, x, None, outcome)
 
     def _apply_told(self, id: int | None, x: Array, index: int | None, outcome: Outcome) -> None:
@@ -295,7 +262,7 @@ class Policy(ABC, metaclass=_Meta):
         known = self._find(query)
         if not isinstance(step, (int, np.integer)) or isinstance(step, bool) or step < 0:
             raise ValueError(f"step must be a whole number from 0 on, got {step!r}")
-        number = _outcome(value).value
+        number = as_outcome(value).value
         reports = self._reports.get(known.id, {})
         if step in reports:
             if reports[int(step)] != number:
@@ -339,13 +306,6 @@ class Policy(ABC, metaclass=_Meta):
     # -- looking -----------------------------------------------------------------------------------------------------
 
     @property
-    def seed(self) -> int:
-        """The seed of all random draws."""
-        if self._seed is None:
-            self._seed = fresh_seed()
-        return self._seed
-
-    @property
     def pending(self) -> list[Query]:
         """Queries that were asked and neither told nor cancelled."""
         return list(self._pending.values())
@@ -360,21 +320,12 @@ class Policy(ABC, metaclass=_Meta):
         """All measurements in the order they were told, failed runs included."""
         return list(self._observations)
 
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """The ordered events this policy consists of."""
-        return [dict(event) for event in self._events]
-
     def data(self) -> tuple[Array, Array, Array]:
         """Return points (n, d), values (n,) and noises (n,; NaN where not given) of successful measurements."""
         good = [o for o in self._observations if not o.failed]
         X = np.array([o.x for o in good]).reshape(len(good), self.domain.dimension)
         noise = [np.nan if o.outcome.noise is None else o.outcome.noise for o in good]
         return X, np.array([o.value for o in good], dtype=np.float64), np.array(noise, dtype=np.float64)
-
-    def stream(self, purpose: str, step: int = 0) -> np.random.Generator:
-        """Return the generator of one purpose at one step (see :mod:`surefoot.loop.streams`)."""
-        return stream(self.seed, purpose, step)
 
     def _blocked(self) -> list[tuple[Array, int | None]]:
         """Points, with their candidate index, that must not be asked now.
@@ -405,200 +356,34 @@ class Policy(ABC, metaclass=_Meta):
         mask[[index for _, index in self._blocked() if index is not None]] = True
         return mask
 
-    # -- state -------------------------------------------------------------------------------------------------------
-
-    def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments as strict JSON."""
-        return {key: pack(value) for key, value in self._arguments.items()}
-
-    def state(self) -> dict[str, Any]:
-        """Return the whole policy as strict JSON: configuration, seed, events, cache."""
-        return {
-            "schema": SCHEMA,
-            "policy": type(self).__name__,
-            "config": self.config(),
-            "seed": self.seed,
-            "events": self.events,
-            "cache": self._cache(),
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any], **again: Any) -> Self:
-        """Rebuild a policy from :meth:`state`; code and large arrays are passed again by name.
-
-        >>> from surefoot.policy.search import RandomSearch
-        >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=1)
-        >>> Policy.from_state(policy.state()).ask() == policy.ask()
-        True
-        """
-        check_schema(state, "state")
-        kind = cls.registry.get(state["policy"]) or _builtin(state["policy"])
-        if kind is None or not issubclass(kind, cls):
-            raise ValueError(f"{state['policy']!r} is not a registered {cls.__name__}; import its module first")
-        journal = again.pop("journal", None)
-        unknown = [name for name in again if name not in state["config"]]
-        if unknown:
-            raise ValueError(f"{state['policy']} has no option {unknown[0]!r}")
-        config = {name: _unpack_option(name, value, again.get(name)) for name, value in state["config"].items()}
-        policy: Self = kind(**config, seed=state["seed"])
-        policy._replay(state["events"])
-        policy._restore(dict(state.get("cache", {})))
-        if journal is not None:
-            policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
-            found = policy.journal.open(policy._header())
-            if found != policy._events[: len(found)]:
-                policy.journal.close()
-                raise ValueError(f"{policy.journal.path} holds other events than this policy")
-            policy.journal.append(*policy._events[len(found) :])
-        return policy
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write :meth:`state` to a file, atomically."""
-        target = Path(path)
-        partial = target.with_name(target.name + ".partial")
-        partial.write_text(dumps(self.state()))
-        partial.replace(target)
-
-    def _header(self) -> dict[str, Any]:
-        return {"policy": type(self).__name__, "config": self.config(), "seed": self.seed}
-
-    def _open_journal(self) -> None:
-        if self.journal is None:
-            return
-        if self._seed is None:
-            found, _ = self.journal.read()
-            self._seed = None if found is None else found.get("seed")
-        self._replay(self.journal.open(self._header()))
-
-    def _commit(self, *events: dict[str, Any]) -> None:
-        """Make events durable, then remember them."""
-        text = [dumps(event) for event in events]  # refuses what is not strict JSON before anything changes
-        if self.journal is not None:
-            self.journal.append(*events)
-        self._events.extend(loads(line) for line in text)
-
-    def _replay(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Rebuild from events that were committed before; they are not written again."""
-        for event in events:
-            kind, id = event.get("event"), event.get("id")
-            if kind == "asked":
-                query = _query_from(event, self.domain)
-                self._queries.append(query)
-                self._pending[query.id] = query
-            elif kind == "told":
-                outcome = Outcome(event["value"], event.get("noise"), event.get("cost"), event.get("time"))
-                if id is None:
-                    self._apply_told(None, self.domain.validate(event["x"]), None, outcome)
-                else:
-                    self._apply_told(id, self._queries[id].x, self._queries[id].index, outcome)
-            elif kind == "reported":
-                self._reports.setdefault(event["id"], {})[event["step"]] = event["value"]
-            elif kind == "cancelled":
-                self._pending.pop(event["id"], None)
+    def _apply(self, event: Mapping[str, Any]) -> None:
+        kind, id = event.get("event"), event.get("id")
+        if kind == "asked":
+            query = query_from(event, self.domain)
+            self._queries.append(query)
+            self._pending[query.id] = query
+        elif kind == "told":
+            outcome = Outcome(event["value"], event.get("noise"), event.get("cost"), event.get("time"))
+            if id is None:
+                self._apply_told(None, self.domain.validate(event["x"]), None, outcome)
             else:
-                raise ValueError(f"unknown event {kind!r}")
-            self._events.append(dict(event))
-
-    def close(self) -> None:
-        """Release the journal, if there is one."""
-        if self.journal is not None:
-            self.journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+                self._apply_told(id, self._queries[id].x, self._queries[id].index, outcome)
+        elif kind == "reported":
+            self._reports.setdefault(event["id"], {})[event["step"]] = event["value"]
+        elif kind == "cancelled":
+            self._pending.pop(event["id"], None)
+        else:
+            raise ValueError(f"unknown event {kind!r}")
 
     def __repr__(self) -> str:
         told = sum(not o.failed for o in self._observations)
         return f"{type(self).__name__}({self.domain!r}, asked={len(self._queries)}, measured={told})"
 
 
-def _full_signature(cls: type) -> inspect.Signature:
-    """The constructor's signature with ``**options`` replaced by the options of the class above."""
-    found: dict[str, inspect.Parameter] = {}
-    for base in cls.__mro__:
-        if "__init__" in vars(base):
-            _, *own = inspect.signature(vars(base)["__init__"]).parameters.values()
-            for parameter in own:
-                if parameter.kind is not parameter.VAR_KEYWORD:
-                    found.setdefault(parameter.name, parameter)
-            if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in own):
-                break
-    return inspect.Signature(sorted(found.values(), key=lambda parameter: parameter.kind))
-
-
-def load(path: str | os.PathLike[str], **again: Any) -> Policy:
-    """Rebuild a policy from a file written by ``save`` or from a journal; a journal is continued.
-
-    >>> import tempfile, os
-    >>> from surefoot.policy.search import RandomSearch
-    >>> path = os.path.join(tempfile.mkdtemp(), "run.json")
-    >>> RandomSearch(Box([(0.0, 1.0)]), seed=1).save(path)
-    >>> load(path)
-    RandomSearch(Box([(0.0, 1.0)]), asked=0, measured=0)
-    """
-    text = Path(path).read_text()
-    first, *_ = text.split("\n", 1)
-    head: Any = loads(first) if first.strip() else None
-    check_schema(head, "file")
-    if "events" in head:
-        return Policy.from_state(head, **again)
-    journal = Journal(path, direction=head["direction"])
-    _, events = journal.read()
-    return Policy.from_state({**head, "events": events, "cache": {}}, journal=journal, **again)
-
-
-def _unpack_option(name: str, stored: Any, given: Any) -> Any:
-    try:
-        return unpack(stored, given)
-    except ValueError as error:
-        advice = "" if given is not None else f" (pass it again: {name}=...)"
-        raise ValueError(f"option {name!r}: {error}{advice}") from None
-
-
-def _builtin(name: str) -> type[Policy] | None:
-    """Look a shipped policy up by name, so that its module need not be imported first."""
-    import surefoot
-
-    kind = getattr(surefoot, name, None) if name in surefoot.__all__ else None
-    return kind if isinstance(kind, type) and issubclass(kind, Policy) else None
-
-
-def _outcome(value: Any) -> Outcome:
-    if isinstance(value, Outcome):
-        return value
-    if value is None:
-        return Outcome(None)
-    array = np.asarray(value)
-    if array.size != 1 or array.dtype.kind not in "fiub":
-        raise TypeError(f"a value must be a number, an Outcome, or None for a failed run; got {value!r}")
-    return Outcome(float(array.reshape(())))
-
-
-def _outcome_dict(outcome: Outcome) -> dict[str, Any]:
-    optional = {"noise": outcome.noise, "cost": outcome.cost, "time": outcome.time}
-    return {"value": outcome.value, **{key: value for key, value in optional.items() if value is not None}}
-
-
-def _asked(query: Query) -> dict[str, Any]:
-    optional = {"index": query.index, "fidelity": query.fidelity, "time": query.time, "cost": query.cost}
-    event = {"event": "asked", "id": query.id, "x": query.x.tolist()}
-    event.update({key: value for key, value in optional.items() if value is not None})
-    return {**event, "note": dict(query.note)} if query.note else event
-
-
-def _query_from(event: Mapping[str, Any], domain: Domain) -> Query:
-    index = event.get("index")
-    x = domain.validate(event["x"]) if index is None else domain.points[index]  # type: ignore[attr-defined]
-    return Query(
-        id=event["id"],
-        x=x,
-        index=index,
-        params=domain.params(x),
-        fidelity=event.get("fidelity"),
-        time=event.get("time"),
-        cost=event.get("cost"),
-        note=types.MappingProxyType(dict(event.get("note", {}))),
-    )
+def _check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:
+    """Refuse a domain that a policy does not declare."""
+    if not isinstance(domain, allowed):
+        names = ", ".join(kind.__name__ for kind in allowed)
+        if not isinstance(domain, Domain):
+            raise TypeError(f"{who} needs a domain ({names}), got {type(domain).__name__}")
+        raise NotSupported(f"{who} works on {names}, not on {type(domain).__name__}")

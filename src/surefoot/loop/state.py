@@ -20,7 +20,7 @@ import numpy as np
 
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Kernel, kernel_from_dict
-from surefoot.domain import Box, Candidates, Domain, Space, domain_from_dict
+from surefoot.domain import Box, Candidates, Space, domain_from_dict
 from surefoot.loop.widths import RKHS, Constant, Continuous, Finite, width_from_dict
 
 __all__ = ["pack", "storable", "unpack"]
@@ -111,20 +111,3 @@ def unpack(stored: Any, given: Any = None) -> Any:
     if kind not in _readers:
         raise ValueError(f"unknown type {kind!r} in a stored configuration; known are {sorted(_readers)}")
     return _readers[kind](stored["value"])
-
-
-def check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:
-    """Refuse a domain that a policy does not declare.
-
-    >>> check_domain(Box([(0.0, 1.0)]), (Candidates,), "Straddle")
-    Traceback (most recent call last):
-    ...
-    surefoot.loop.errors.NotSupported: Straddle works on Candidates, not on Box
-    """
-    from surefoot.loop.errors import NotSupported
-
-    if not isinstance(domain, allowed):
-        names = ", ".join(kind.__name__ for kind in allowed)
-        if not isinstance(domain, Domain):
-            raise TypeError(f"{who} needs a domain ({names}), got {type(domain).__name__}")
-        raise NotSupported(f"{who} works on {names}, not on {type(domain).__name__}")

@@ -231,34 +231,38 @@ def _pictures(policy: Policy, rows: Sequence[Run], direction: str, label: str) -
 
     names, axes = policy.domain.names, coordinates(policy.domain)
     believes, ranked = hasattr(policy, "posterior"), plots.influence(policy)
-    many = len(ranked) > 1
     first = [card(plots.trace(policy, **options), "Every run, and the best value so far.")]
     if len(pair := sorted([i for i in ranked if not axes[i].labels and axes[i].low < axes[i].high][:2])) == 2:
         where = f"{names[pair[0]]} and {names[pair[1]]}{', the others held' if len(ranked) > 2 else ''}."
-        kinds = {"mean": f"Expected {label}" if believes else "Runs"} | (
-            {"std": "What is still unknown"} if believes else {}
-        )
-        for what, title in kinds.items():
+        titles = {"mean": f"Expected {label}" if believes else "Runs"}
+        if believes and len(ranked) == 2:
+            titles["std"] = "What is still unknown"
+        for what, title in titles.items():
             figure = plots.map2d(policy, coordinates=(pair[0], pair[1]), what=what, **options)
             first.append(card(figure, f"{title} over {where}"))
     slices = [
         card(plots.slices(policy, coordinates=[i], **options), "", f"{label} along {names[i]}")
         for i in ranked[:_PANELS]
     ]
-    held = ", the others held at the recommended values" if many else ""
-    text = f"Expected {label} along each parameter{held}, with its band. " if believes else ""
-    text += f"Dots are all runs; the dashed line marks the recommended value{'; what matters most comes first' if many and believes else ''}."
-    if len(ranked) > _PANELS:
-        text += f" {len(ranked) - _PANELS} parameters that matter less are not drawn."
-    last = card(
-        plots.parallel(policy, **options),
-        "Each line is a run, the stronger its color the better. Orange: the best.",
-        kind="wide",
+    lines = plots.parallel(policy, **options)
+    caption = "Each line is a run, the stronger its color the better. Orange: the best."
+    first, last = (
+        ([*first, card(lines, caption)], "") if len(ranked) < 3 else (first, card(lines, caption, kind="wide"))
     )
     return (
-        f'<div class="pictures">\n{"".join(first)}\n</div>\n<p class="muted">{escape(text)}</p>\n'
-        f'<div class="pictures small">\n{"".join(slices)}\n</div>\n<div class="pictures">\n{last}\n</div>'
+        f'<div class="pictures">\n{"".join(first)}\n</div>\n'
+        f'<p class="muted">{escape(_about_slices(len(ranked), believes, label))}</p>\n'
+        f'<div class="pictures small">\n{"".join(slices)}\n</div>\n{last}'
     )
+
+
+def _about_slices(many: int, believes: bool, label: str) -> str:
+    text = "Dots are all runs; the dashed line marks the recommended value."
+    if believes:
+        held = ", the others held at the recommended values" if many > 1 else ""
+        text = f"Expected {label} along each parameter{held}, with its band. " + text
+        text += " What matters most comes first." if many > 1 else ""
+    return text + (f" {many - _PANELS} parameters are not drawn." if many > _PANELS else "")
 
 
 def _table_of_runs(domain: Domain, rows: Sequence[Run], direction: str, label: str) -> str:

@@ -104,13 +104,14 @@ def parallel(policy: Policy, *, direction: str | None = None, label: str = "valu
     """
     view = View(policy, direction)
     axes_ = view.coordinates[:24]
-    with _figure(max(_WIDE, 1.15 * (len(axes_) + 1)), _HIGH) as figure:
+    wide = _WIDE if len(axes_) < 3 else max(8.6, 1.15 * (len(axes_) + 1))
+    with _figure(wide, _HIGH) as figure:
         axes = figure.add_subplot()
         low, high = view.window()
         columns = [c.unit(view.X[:, c.index]) for c in axes_] + [(np.clip(view.y, low, high) - low) / (high - low)]
         lines = np.column_stack(columns)
         order = np.argsort(view.quality, kind="stable")
-        shades = ramp(LEVELS)
+        shades = ramp()
         for rank, i in enumerate(order):
             level = int((LEVELS - 1) * (rank + 1) / max(len(order), 1))
             axes.plot(lines[i], color=shades[level], linewidth=1.1, alpha=0.9)
@@ -161,7 +162,7 @@ def slices(
     chosen = view.coordinates if coordinates is None else [view.coordinate(i) for i in coordinates]
     columns = 1 if len(chosen) == 1 else 2 if len(chosen) < 5 else 3
     rows = math.ceil(len(chosen) / columns)
-    wide, high = (3.6, 2.3) if columns == 1 else (3.2 * columns, 2.3 * rows)
+    wide, high = (3.3, 2.2) if columns == 1 else (3.2 * columns, 2.3 * rows)
     with _figure(wide, high) as figure:
         for place, coordinate in enumerate(chosen):
             axes = figure.add_subplot(rows, columns, place + 1)
@@ -215,9 +216,11 @@ def map2d(
             mean, std = view.predict(points)
             surface = (mean if what == "mean" else std).reshape(len(v), len(u))
             name = label if what == "mean" else f"standard deviation of {label}"
-            if what == "mean":
+            shades = ramp()
+            if what == "mean":  # the stronger the better, whatever the direction
                 surface = np.clip(surface, *view.window())
-            _filled(figure, axes, u, v, surface, short(name, 40))
+                shades = shades[:: int(view.sign)]
+            _filled(figure, axes, u, v, surface, shades, short(name, 40))
         _scatter_runs(axes, view, across.index, up.index)
         across.prepare(axes, "x")
         up.prepare(axes, "y")
@@ -273,15 +276,15 @@ def _slice(axes: Axes, view: View, coordinate: Coordinate) -> None:
     if view.recommended is not None:
         axes.axvline(view.recommended[coordinate.index], color=color("accent"), linewidth=1.2, linestyle=(0, (4, 3)))
     coordinate.prepare(axes, "x")
-    axes.set_ylim(*_padded(low, high))
+    axes.set_ylim(*_padded(*view.hopes(low, high)))
     axes.grid(axis="y")
 
 
-def _filled(figure: Figure, axes: Axes, u: Array, v: Array, surface: Array, name: str) -> None:
+def _filled(figure: Figure, axes: Axes, u: Array, v: Array, surface: Array, shades: list[str], name: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     low, high = _padded(float(surface.min()), float(surface.max()), 1e-9)
-    filled = axes.contourf(u, v, surface, levels=np.linspace(low, high, LEVELS + 1), colors=ramp(LEVELS))
+    filled = axes.contourf(u, v, surface, levels=np.linspace(low, high, LEVELS + 1), colors=shades)
     filled.set_edgecolor("face")  # no hairlines between neighboring levels
     filled.set_linewidth(0.4)
     ticks = [tick for tick in MaxNLocator(6).tick_values(low, high) if low <= tick <= high]

@@ -180,6 +180,14 @@ class View:
             low, high = low - margin, high + margin
         return (-high, -low) if self.direction == "minimize" else (low, high)
 
+    def hopes(self, low: float, high: float) -> tuple[float, float]:
+        """The range, widened on its better side to what the recommended point may reach."""
+        if self.posterior is None:
+            return low, high
+        mean, std = self.predict(self.reference[None])
+        reach = float(mean[0] + self.sign * self.half * std[0])
+        return (min(low, reach), high) if self.direction == "minimize" else (low, max(high, reach))
+
 
 def number(value: float) -> str:
     """Return a short decimal.

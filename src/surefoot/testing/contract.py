@@ -27,7 +27,8 @@ import pytest
 
 from surefoot.domain import Box, Candidates, Choice, Domain, Float, Int, Space
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery, SurefootError
-from surefoot.loop.policy import Policy, load
+from surefoot.loop.policy import Policy
+from surefoot.loop.record import load
 from surefoot.loop.types import FAILED, Outcome, Query
 
 __all__ = ["PolicyContract"]

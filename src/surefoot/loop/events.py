@@ -1,0 +1,77 @@
+"""Events as JSON: what a journal line says, and the objects it stands for.
+
+>>> outcome_fields(Outcome(1.5, cost=2.0))
+{'value': 1.5, 'cost': 2.0}
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from surefoot.domain import Domain
+from surefoot.loop.types import Outcome, Query
+
+__all__ = ["as_outcome", "asked", "outcome_fields", "query_from"]
+
+
+def as_outcome(value: Any) -> Outcome:
+    """Return what a caller told as an outcome: a number, an outcome, or None / NaN for a failed run.
+
+    >>> as_outcome(np.float32(0.5)).value, as_outcome(None).failed
+    (0.5, True)
+    """
+    if isinstance(value, Outcome):
+        return value
+    if value is None:
+        return Outcome(None)
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "fiub":
+        raise TypeError(f"a value must be a number, an Outcome, or None for a failed run; got {value!r}")
+    return Outcome(float(array.reshape(())))
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    """Return the fields of a told event.
+
+    >>> outcome_fields(Outcome(None))
+    {'value': None}
+    """
+    optional = {"noise": outcome.noise, "cost": outcome.cost, "time": outcome.time}
+    return {"value": outcome.value, **{key: value for key, value in optional.items() if value is not None}}
+
+
+def asked(query: Query) -> dict[str, Any]:
+    """Return the event of a query.
+
+    >>> asked(Query(0, np.array([0.5]), note={"initial": True}))
+    {'event': 'asked', 'id': 0, 'x': [0.5], 'note': {'initial': True}}
+    """
+    optional = {"index": query.index, "fidelity": query.fidelity, "time": query.time, "cost": query.cost}
+    event = {"event": "asked", "id": query.id, "x": query.x.tolist()}
+    event.update({key: value for key, value in optional.items() if value is not None})
+    return {**event, "note": dict(query.note)} if query.note else event
+
+
+def query_from(event: Mapping[str, Any], domain: Domain) -> Query:
+    """Return the query of an asked event.
+
+    >>> from surefoot.domain import Box
+    >>> query_from({"event": "asked", "id": 4, "x": [0.5]}, Box([(0.0, 1.0)])).id
+    4
+    """
+    index = event.get("index")
+    x = domain.validate(event["x"]) if index is None else domain.points[index]  # type: ignore[attr-defined]
+    return Query(
+        id=event["id"],
+        x=x,
+        index=index,
+        params=domain.params(x),
+        fidelity=event.get("fidelity"),
+        time=event.get("time"),
+        cost=event.get("cost"),
+        note=types.MappingProxyType(dict(event.get("note", {}))),
+    )

@@ -1,0 +1,246 @@
+"""A policy on record: its configuration, its seed and its ordered events, and nothing else.
+
+:class:`Record` keeps these three, writes them to a journal, and rebuilds the object from a state or a journal.
+Whatever else an object knows it derives from its events, in :meth:`Record._apply`.
+
+>>> from surefoot import Box, RandomSearch
+>>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=1)
+>>> policy.tell(policy.ask(), 0.5)
+>>> [event["event"] for event in policy.events]
+['asked', 'told']
+>>> Record.from_state(policy.state()).ask() == policy.ask()
+True
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from abc import ABC, ABCMeta, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+import numpy as np
+
+from surefoot.loop.journal import SCHEMA, Journal, check_schema, dumps, loads
+from surefoot.loop.state import pack, unpack
+from surefoot.loop.streams import fresh_seed, stream
+
+if TYPE_CHECKING:
+    from surefoot.loop.policy import Policy
+
+__all__ = ["Record", "load"]
+
+
+class _Meta(ABCMeta):
+    """Keeps the arguments an object was made with, and opens its journal once it is complete."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        bound = inspect.signature(cls).bind(*args, **kwargs)
+        bound.apply_defaults()
+        made = super().__call__(*args, **kwargs)
+        made._arguments = {key: value for key, value in bound.arguments.items() if key not in ("seed", "journal")}
+        made._open_journal()
+        return made
+
+
+class Record(ABC, metaclass=_Meta):
+    """Base of what can be saved, resumed and journaled.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Names all random draws; None draws one and stores it.
+    journal : path or Journal, optional
+        Where every event is durable before the call that made it returns. An existing journal of the same
+        configuration is continued.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> isinstance(RandomSearch(Box([(0.0, 1.0)])), Record)
+    True
+    """
+
+    registry: ClassVar[dict[str, type[Record]]] = {}
+    __signature__: ClassVar[inspect.Signature]
+    _arguments: dict[str, Any]
+
+    def __init_subclass__(cls) -> None:
+        cls.__signature__ = _full_signature(cls)
+        if not cls.__name__.startswith("_"):
+            Record.registry[cls.__name__] = cls
+
+    def __init__(self, *, seed: int | None = None, journal: str | os.PathLike[str] | Journal | None = None) -> None:
+        if seed is not None and (not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0):
+            raise ValueError(f"seed must be a non-negative integer or None, got {seed!r}")
+        self._seed = None if seed is None else int(seed)
+        self.journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
+        self._events: list[dict[str, Any]] = []
+
+    @abstractmethod
+    def _apply(self, event: Mapping[str, Any]) -> None:
+        """Derive what follows from an event that was committed before."""
+
+    def _cache(self) -> dict[str, Any]:
+        """Return what is dear to recompute, JSON-able."""
+        return {}
+
+    def _restore(self, cache: dict[str, Any]) -> None:
+        """Take back what :meth:`_cache` gave."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of all random draws."""
+        if self._seed is None:
+            self._seed = fresh_seed()
+        return self._seed
+
+    def stream(self, purpose: str, step: int = 0) -> np.random.Generator:
+        """Return the generator of one purpose at one step (see :mod:`surefoot.loop.streams`)."""
+        return stream(self.seed, purpose, step)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The ordered events this object consists of."""
+        return [dict(event) for event in self._events]
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments as strict JSON."""
+        return {key: pack(value) for key, value in self._arguments.items()}
+
+    def state(self) -> dict[str, Any]:
+        """Return the whole policy as strict JSON: configuration, seed, events, cache."""
+        return {
+            "schema": SCHEMA,
+            "policy": type(self).__name__,
+            "config": self.config(),
+            "seed": self.seed,
+            "events": self.events,
+            "cache": self._cache(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], **again: Any) -> Self:
+        """Rebuild a policy from :meth:`state`; code and large arrays are passed again by name.
+
+        >>> from surefoot import Box, Policy, RandomSearch
+        >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=1)
+        >>> Policy.from_state(policy.state()).ask() == policy.ask()
+        True
+        """
+        check_schema(state, "state")
+        kind = cls.registry.get(state["policy"]) or _builtin(state["policy"])
+        if kind is None or not issubclass(kind, cls):
+            raise ValueError(f"{state['policy']!r} is not a registered {cls.__name__}; import its module first")
+        journal = again.pop("journal", None)
+        unknown = [name for name in again if name not in state["config"]]
+        if unknown:
+            raise ValueError(f"{state['policy']} has no option {unknown[0]!r}")
+        config = {name: _unpack_option(name, value, again.get(name)) for name, value in state["config"].items()}
+        policy: Self = kind(**config, seed=state["seed"])
+        policy._replay(state["events"])
+        policy._restore(dict(state.get("cache", {})))
+        if journal is not None:
+            policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
+            found = policy.journal.open(policy._header())
+            if found != policy._events[: len(found)]:
+                policy.journal.close()
+                raise ValueError(f"{policy.journal.path} holds other events than this policy")
+            policy.journal.append(*policy._events[len(found) :])
+        return policy
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write :meth:`state` to a file, atomically."""
+        target = Path(path)
+        partial = target.with_name(target.name + ".partial")
+        with partial.open("w") as file:
+            file.write(dumps(self.state()))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+
+    def _header(self) -> dict[str, Any]:
+        return {"policy": type(self).__name__, "config": self.config(), "seed": self.seed}
+
+    def _open_journal(self) -> None:
+        if self.journal is None:
+            return
+        if self._seed is None:
+            found, _ = self.journal.read()
+            self._seed = None if found is None else found.get("seed")
+        self._replay(self.journal.open(self._header()))
+
+    def _commit(self, *events: dict[str, Any]) -> None:
+        """Make events durable, then remember them."""
+        text = [dumps(event) for event in events]  # refuses what is not strict JSON before anything changes
+        if self.journal is not None:
+            self.journal.append(*events)
+        self._events.extend(loads(line) for line in text)
+
+    def _replay(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Rebuild from events that were committed before; they are not written again."""
+        for event in events:
+            self._apply(event)
+            self._events.append(dict(event))
+
+    def close(self) -> None:
+        """Release the journal, if there is one."""
+        if self.journal is not None:
+            self.journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _full_signature(cls: type) -> inspect.Signature:
+    """The constructor's signature with ``**options`` replaced by the options of the class above."""
+    found: dict[str, inspect.Parameter] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            _, *own = inspect.signature(vars(base)["__init__"]).parameters.values()
+            for parameter in own:
+                if parameter.kind is not parameter.VAR_KEYWORD:
+                    found.setdefault(parameter.name, parameter)
+            if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in own):
+                break
+    return inspect.Signature(sorted(found.values(), key=lambda parameter: parameter.kind))
+
+
+def load(path: str | os.PathLike[str], **again: Any) -> Policy:
+    """Rebuild a policy from a file written by ``save`` or from a journal; a journal is continued.
+
+    >>> import tempfile, os
+    >>> from surefoot import Box, RandomSearch
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.json")
+    >>> RandomSearch(Box([(0.0, 1.0)]), seed=1).save(path)
+    >>> load(path)
+    RandomSearch(Box([(0.0, 1.0)]), asked=0, measured=0)
+    """
+    text = Path(path).read_text()
+    first, *_ = text.split("\n", 1)
+    head: Any = loads(first) if first.strip() else None
+    check_schema(head, "file")
+    if "events" in head:
+        return cast("Policy", Record.from_state(head, **again))
+    journal = Journal(path, direction=head["direction"])
+    _, events = journal.read()
+    return cast("Policy", Record.from_state({**head, "events": events, "cache": {}}, journal=journal, **again))
+
+
+def _unpack_option(name: str, stored: Any, given: Any) -> Any:
+    try:
+        return unpack(stored, given)
+    except ValueError as error:
+        advice = "" if given is not None else f" (pass it again: {name}=...)"
+        raise ValueError(f"option {name!r}: {error}{advice}") from None
+
+
+def _builtin(name: str) -> type[Record] | None:
+    """Look a shipped policy up by name, so that its module need not be imported first."""
+    import surefoot
+
+    kind = getattr(surefoot, name, None) if name in surefoot.__all__ else None
+    return kind if isinstance(kind, type) and issubclass(kind, Record) else None

@@ -99,12 +99,14 @@ def regret(seeds: int) -> None:
         (problems.ackley(5), 50),
         (problems.rosenbrock(4), 50),
     ]:
-        pairs = np.log10(
-            [[simple_regret(problem, ask, seed, budget) for ask in (botorch_ask, surefoot_ask)] for seed in
-            range(seeds)]
-        ) difference = pairs[:, 1] - pairs[:, 0] half = student.ppf(0.975, seeds - 1) * difference.std(ddof=1) /
-        np.sqrt(seeds) peer, own = pairs.mean(axis=0) centre = difference.mean() print(f"{problem.name:18s} {budget:6d}
-        {peer:8.2f}  {own:8.2f}   {centre:+.2f} [{centre - half:+.2f}, {centre + half:+.2f}]")
+        asks = (botorch_ask, surefoot_ask)
+        pairs = np.log10([[simple_regret(problem, ask, seed, budget) for ask in asks] for seed in range(seeds)])
+        difference = pairs[:, 1] - pairs[:, 0]
+        half = student.ppf(0.975, seeds - 1) * difference.std(ddof=1) / np.sqrt(seeds)
+        peer, own = pairs.mean(axis=0)
+        middle = difference.mean()
+        interval = f"{middle:+.2f} [{middle - half:+.2f}, {middle + half:+.2f}]"
+        print(f"{problem.name:18s} {budget:6d}  {peer:8.2f}  {own:8.2f}   {interval}", flush=True)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,6 @@ def test_bugs_and_debug_show_their_traceback(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["surefoot", "demo"])
     with pytest.raises(KeyError):
         cli.main()
-    monkeypatch.setattr(sys, "argv", ["surefoot", "--debug", "demo", "--trials", "0"])
     monkeypatch.undo()
     monkeypatch.setattr(sys, "argv", ["surefoot", "--debug", "demo", "--trials", "0"])
     with pytest.raises(ValueError, match="trials"):
@@ -130,35 +129,28 @@ def test_a_closed_pipe_is_no_traceback():
 # -- the demo --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("width", "terminal"), [(40, False), (100, True)])
-def test_demo_writes_a_page_and_a_journal(tmp_path, width, terminal):
+def test_demo_in_a_pipe_and_again_on_a_terminal(tmp_path):
+    """It prints what fits, writes a page and a journal, and does the same when it is run again in the same folder."""
     from surefoot.lab.demo import SPACE, demo
 
-    text = io.StringIO()
-    console = Console(file=text, width=width, force_terminal=terminal)
-    target = demo(trials=3, seed=1, out=tmp_path / "new", console=console)
-    assert target == tmp_path / "new" / "index.html"
-    html = target.read_text(encoding="utf-8")
-    assert html.count("<svg") == html.count("</svg>") >= 2 + SPACE.dimension
-    policy = surefoot.load(tmp_path / "new" / "journal.jsonl")
-    assert len(policy.history) == 3
-    policy.close()
-    printed = text.getvalue()
-    assert "best" in printed
-    assert "unseen images" in printed
-    if not terminal:
-        assert "run   3/3" in printed
-        assert max(len(line) for line in printed.splitlines() if "index.html" not in line) <= width
-
-
-def test_demo_twice_in_one_folder_is_the_same_run(tmp_path):
-    from surefoot.lab.demo import demo
-
-    journals = []
-    for _ in range(2):
-        demo(trials=2, seed=4, out=tmp_path, console=Console(file=io.StringIO()))
-        journals.append((tmp_path / "journal.jsonl").read_text())
+    folder, printed, journals = tmp_path / "new", [], []
+    for width, terminal in [(40, False), (100, True)]:
+        text = io.StringIO()
+        target = demo(trials=3, seed=1, out=folder, console=Console(file=text, width=width, force_terminal=terminal))
+        assert target == folder / "index.html"
+        html = target.read_text(encoding="utf-8")
+        assert html.count("<svg") == html.count("</svg>") >= 2 + SPACE.dimension
+        printed.append(text.getvalue())
+        journals.append((folder / "journal.jsonl").read_text())
     assert journals[0] == journals[1]
+    policy = surefoot.load(folder / "journal.jsonl")
+    policy.close()
+    assert len(policy.history) == 3
+    assert "run   3/3" in printed[0]
+    assert max(len(line) for line in printed[0].splitlines() if "index.html" not in line) <= 40
+    for text in printed:
+        assert "best" in text
+        assert "unseen images" in text
 
 
 @pytest.mark.parametrize("missing", ["sklearn", "matplotlib"])

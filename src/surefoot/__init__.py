@@ -41,7 +41,7 @@ _HOMES = {
     "surefoot.loop.policy": ["Policy"],
     "surefoot.loop.record": ["load"],
     "surefoot.loop.journal": ["Journal"],
-    "surefoot.loop.optimize": ["Result", "optimize"],
+    "surefoot.optimizer": ["Result", "optimize"],
     "surefoot.policy.search": ["RandomSearch", "SobolSearch"],
     "surefoot.policy.gp_ucb": ["GPUCB"],
     "surefoot.policy.improvement": ["ExpectedImprovement", "ProbabilityOfImprovement"],
@@ -75,10 +75,10 @@ if TYPE_CHECKING:
         SurefootError,
     )
     from surefoot.loop.journal import Journal
-    from surefoot.loop.optimize import Result, optimize
     from surefoot.loop.policy import Policy
     from surefoot.loop.record import load
     from surefoot.loop.types import FAILED, Advice, Outcome, Query, Recommendation
+    from surefoot.optimizer import Result, optimize
     from surefoot.policy.entropy import MaxValueEntropySearch
     from surefoot.policy.gp_ucb import GPUCB
     from surefoot.policy.improvement import ExpectedImprovement, ProbabilityOfImprovement

@@ -74,3 +74,10 @@ def run_substitute(replicate):
 def run_lost(replicate):
     """Cannot be run"""
     raise NotImplementedError
+
+
+@experiment("planted/overall", source="here", quick=Budget(2), full=Budget(9), limit=3, claims=[])
+def run_overall(replicate):
+    """Computed from the results of another experiment; three repetitions exist"""
+    values = [traces["high"]["value"][-1] for traces in replicate.stored("planted/truths").values()]
+    return {"all": Trace(count=len(values), largest=max(values))}

@@ -21,7 +21,7 @@ def verdicts(data):
 
 
 def test_regret_bound(tmp_path):
-    data = run(small("gp-ucb/regret-bound", 40, side=8, horizon=15), out=tmp_path, workers=0)
+    data = run(small("gp-ucb/regret-bound", 40, side=8, horizon=40), out=tmp_path, workers=0)
     assert verdicts(data) == {"C1": "holds", "C2": "holds", "C3": "holds", "C4": "holds", "C5": "holds"}
 
 

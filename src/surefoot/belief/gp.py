@@ -19,6 +19,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.belief.fit import fit, log_likelihood
-from surefoot.belief.kernels import SE, Kernel, Stationary, kernel_from_dict
+from surefoot.belief.kernels import SE, Kernel, Matern, Stationary, kernel_from_dict
 from surefoot.belief.mixture import MixturePosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.belief.priors import Fixed, LogNormal, Prior, prior_from_dict
@@ -103,12 +104,16 @@ class GP:
     def automatic(cls, domain: Domain, *, kernel: Stationary | None = None, samples: int = 0) -> GP:
         """Return a GP that fits itself to measurements in a domain, after each of them.
 
+        Outputs are standardized, their signal variance is 1, and each coordinate has its own length-scale with a
+        log-normal prior that grows with the domain's extent and with the root of its dimension. The prior of the noise
+        is wide and low: measurements without noise are to be interpolated, noisy ones say so soon enough.
+
         Parameters
         ----------
         domain : Domain
             Its extent scales the priors of the length-scales.
         kernel : Stationary, optional
-            The family to use, e.g. ``Matern(2.5)``; its length-scale and variance are replaced. By default SE.
+            The family to use, e.g. ``SE()``; its length-scale and variance are replaced. By default ``Matern(2.5)``.
         samples : int
             As in :class:`GP`.
 
@@ -116,15 +121,21 @@ class GP:
         >>> gp = GP.automatic(Box([(0.0, 1.0), (-5.0, 5.0)]))
         >>> gp.every, gp.kernel.lengthscale.shape
         (1, (2,))
+
+        References: Hvarfner, Hellsten & Nardi 2024, "Vanilla Bayesian optimization performs great in high dimensions",
+        for the length-scales.
         """
         extent = np.asarray(domain.extent(), dtype=np.float64)
-        # Distances in a unit cube grow like the root of its dimension, and so do the lengths.
-        length = LogNormal(math.sqrt(2.0) + 0.5 * math.log(domain.dimension), math.sqrt(3.0))
+        # Distances in a unit cube grow like the root of its dimension, and so do the lengths. The mode is BoTorch's; its
+        # spread of √3 leaves too much room for short lengths that take noise for signal.
+        length = LogNormal.around(math.exp(math.sqrt(2.0) - 3.0) * math.sqrt(domain.dimension), 1.0)
+        noise, floor = LogNormal.around(math.exp(-8.0), 3.0), 1e-6
         priors: dict[str, Prior] = {f"lengthscale[{i}]": length.scaled(float(e)) for i, e in enumerate(extent)}
-        priors |= {"variance": Fixed(1.0), "noise": LogNormal(-4.0, 1.0)}
-        data = (SE() if kernel is None else kernel).to_dict()
+        priors |= {"variance": Fixed(1.0), "noise": noise}
+        data = (Matern(2.5) if kernel is None else kernel).to_dict()
         shaped = kernel_from_dict({**data, "lengthscale": (length.mode * extent).tolist(), "variance": 1.0})
-        return cls(shaped, math.exp(-4.0), priors=priors, standardize=True, floor=1e-4, every=1, samples=samples)
+        start = floor + noise.mode
+        return cls(shaped, start, priors=priors, standardize=True, floor=floor, every=1, samples=samples)
 
     @property
     def names(self) -> list[str]:
@@ -255,6 +266,7 @@ class GP:
         return hash((self.kernel, self.noise, self.mean))
 
 
+@cache
 def _aliases(name: str) -> list[str]:
     """Names that a prior for this parameter may be given under, the most precise first."""
     names = [name, re.sub(r"\[\d+\]$", "", name), name.rpartition(".")[2]]

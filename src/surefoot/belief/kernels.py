@@ -258,10 +258,18 @@ class Matern(Stationary):
     def _fill(self, r2: Array, profile: Array, slope: Array) -> None:
         if self.nu == 0.5:
             return super()._fill(r2, profile, slope)
-        s = np.sqrt((2.0 * self.nu) * r2)
-        np.exp(-s, out=slope)
-        np.multiply(1.0 + s if self.nu == 1.5 else 1.0 + s + s * s / 3.0, slope, out=profile)
-        slope *= -1.5 if self.nu == 1.5 else (-5.0 / 6.0) * (1.0 + s)
+        s, e = (profile, slope) if self.nu == 1.5 else (slope, profile)  # the arrays double as work space
+        np.sqrt(np.multiply(r2, 2.0 * self.nu, out=s), out=s)
+        np.exp(np.negative(s, out=e), out=e)
+        s += 1.0
+        s *= e
+        if self.nu == 1.5:  # s is now (1 + s) e⁻ˢ, the profile
+            slope *= -1.5
+        else:  # here the slope but for a factor; the profile has (s²/3) e⁻ˢ more
+            profile *= r2
+            profile *= 5.0 / 3.0
+            profile += slope
+            slope *= -5.0 / 6.0
         return None
 
     def frequencies(self, count: int, dimension: int, rng: np.random.Generator) -> Array:

@@ -6,8 +6,9 @@ All positive hyper-parameters are handled through their logarithm θ. :class:`Lo
 >>> LogNormal(0.0, 1.0).median
 1.0
 
-The density that a fit maximizes is that of the *value* exp θ, not of θ: the two have different modes, and the first is
-what the dimension-scaled length-scale prior was made for. Sampling uses the density of θ.
+The density that a fit maximizes, and that slice sampling draws from, is that of the *value* exp θ, seen as a function of
+θ: a bell around the logarithm of the mode, exp(mean − std²). This is the convention of the libraries that made the
+dimension-scaled length-scale prior popular.
 
 References: Hvarfner, Hellsten & Nardi 2024, "Vanilla Bayesian optimization performs great in high dimensions".
 """
@@ -55,7 +56,7 @@ class LogNormal:
         return math.exp(self.mean - self.std**2)
 
     def log_density(self, theta: float) -> float:
-        """Return the log density of the value exp(theta); add theta for the log density of theta itself.
+        """Return the log density of the value exp(theta).
 
         >>> round(LogNormal(0.0, 1.0).log_density(0.0), 6)
         -0.918939
@@ -66,6 +67,15 @@ class LogNormal:
     def gradient(self, theta: float) -> float:
         """Return the derivative of :meth:`log_density` in theta; zero at the mode."""
         return -(theta - self.mean) / self.std**2 - 1.0
+
+    @classmethod
+    def around(cls, mode: float, std: float) -> LogNormal:
+        """Return the prior with this mode.
+
+        >>> round(LogNormal.around(0.2, 1.0).mode, 6)
+        0.2
+        """
+        return cls(math.log(mode) + std**2, std)
 
     def sample(self, rng: np.random.Generator) -> float:
         """Draw a value.

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from surefoot.lab import datasets
 from surefoot.lab.experiment import Experiment, find, names
@@ -122,9 +122,9 @@ def _run(experiment: Experiment, screen: Console, **options: Any) -> dict[str, A
 
 
 def _listing(experiments: Sequence[Experiment]) -> Table:
-    table = Table("id", "title", "data", "priority", "claims", "quick", "full")
+    table = Table(Column("id", no_wrap=True), "title", "data", "priority", "claims", "quick", "full")
     for e in experiments:
-        budgets = (f"{b.repetitions} runs, {b.minutes:g} min" for b in (e.quick, e.full))
+        budgets = (f"{b.repetitions} in {b.minutes:g} min" for b in (e.quick, e.full))
         table.add_row(e.id, e.title, e.data.label, str(e.priority), str(len(e.claims)), *budgets)
     return table
 
@@ -145,7 +145,7 @@ def _show(data: dict[str, Any], folder: Path, screen: Console) -> None:
 
 def _summary(outcomes: Sequence[dict[str, Any]], screen: Console) -> None:
     words = ("holds", "fails", "undecided", "not judged", "failures")
-    table = Table("id", "repetitions", *words)
+    table = Table(Column("id", no_wrap=True), "repetitions", *words)
     for data in outcomes:
         verdicts = [claim["verdict"] or "not judged" for claim in data["claims"]]
         counts = [verdicts.count(word) for word in words[:-1]]

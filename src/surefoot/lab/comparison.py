@@ -60,6 +60,12 @@ def compare(
     dict of Trace
         Noise-free series over the measurements: ``regret`` of the measured point, ``simple_regret`` of the best point
         so far (initial ones included), ``cumulative_regret``, and ``reported_regret`` of the recommended point.
+
+    >>> from surefoot.lab.problems import branin
+    >>> from surefoot.policy.search import RandomSearch
+    >>> traces = compare({"random": lambda d, s: RandomSearch(d, seed=s)}, branin(), 3, Replicate(0))
+    >>> traces["random"]["simple_regret"].shape
+    (3,)
     """
     if budget < 1:
         raise ValueError(f"the budget is at least one measurement, got {budget}")

@@ -19,12 +19,14 @@ from rich.table import Table
 
 from surefoot.domain import Choice, Float, Int, Space
 from surefoot.loop.errors import MissingExtra
-from surefoot.loop.optimize import Result, optimize
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Query
+from surefoot.optimizer import Result, optimize
 from surefoot.report import best_so_far, page, runs
 from surefoot.report.runs import Run
 from surefoot.report.view import number
+
+Measure = Callable[[Mapping[str, Any]], float]
 
 __all__ = ["DEFAULTS", "EPOCHS", "SPACE", "demo"]
 
@@ -72,7 +74,13 @@ def demo(
         raise ValueError(f"trials must be at least 1, got {trials!r}")
     screen = console or Console()
     measure, judge = _digits()
-    folder = Path(out)
+    from threadpoolctl import threadpool_limits  # scikit-learn brings it
+
+    with threadpool_limits(1):  # matrices this small are multiplied faster by one thread than by several
+        return _demo(measure, judge, trials, seed, Path(out), screen)
+
+
+def _demo(measure: Measure, judge: Measure, trials: int, seed: int, folder: Path, screen: Console) -> Path:
     journal = folder / "journal.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     journal.unlink(missing_ok=True)
@@ -101,7 +109,7 @@ def demo(
     return target
 
 
-def _digits() -> tuple[Callable[[Mapping[str, Any]], float], Callable[[Mapping[str, Any]], float]]:
+def _digits() -> tuple[Measure, Measure]:
     """Return two measures of parameters: cross-validation on the training images, and accuracy on the unseen ones."""
     try:
         import matplotlib  # noqa: F401 - the page needs it; say so before the work, not after
@@ -141,9 +149,7 @@ def _digits() -> tuple[Callable[[Mapping[str, Any]], float], Callable[[Mapping[s
     return measure, judge
 
 
-def _search(
-    measure: Callable[[Mapping[str, Any]], float], trials: int, seed: int, journal: Path, screen: Console
-) -> Result:
+def _search(measure: Measure, trials: int, seed: int, journal: Path, screen: Console) -> Result:
     """Run the policy with a bar on a terminal, with a line per run elsewhere."""
 
     def search(callback: Callable[[Policy, Query], None]) -> Result:

@@ -31,6 +31,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from zlib import crc32
@@ -39,6 +40,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.lab.claims import Claim
+from surefoot.loop.errors import MissingData
 
 __all__ = ["Budget", "Data", "Experiment", "Replicate", "Trace", "experiment", "find", "names"]
 
@@ -127,6 +129,7 @@ class Replicate:
     index: int
     root: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    out: str = "results"
 
     @property
     def seed(self) -> np.random.SeedSequence:
@@ -142,6 +145,21 @@ class Replicate:
         """Return a fresh generator for one purpose (and step); the same call always gives the same draws."""
         key = (self.index, crc32(purpose.encode()), step)
         return np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=key))
+
+    def stored(self, id: str) -> dict[int, dict[str, Trace]]:
+        """Return the traces of another experiment, by repetition and method, from its results in the same folder.
+
+        Raises
+        ------
+        MissingData
+            It was not run yet.
+        """
+        from surefoot.lab.results import FILE, Results
+
+        folder = Path(self.out) / id
+        if not (folder / FILE).exists():
+            raise MissingData(f"needs the results of {id}: run `surefoot reproduce {id}` first")
+        return Results.load(folder, find(id)).replicates
 
     def __getitem__(self, name: str) -> Any:
         return self.settings[name]
@@ -198,6 +216,7 @@ class Experiment:
     full: Budget
     title: str = ""
     priority: int = 1
+    limit: int | None = None
     own_claims: tuple[Claim, ...] | None = None
 
     @property
@@ -233,6 +252,7 @@ def experiment(
     full: Budget,
     title: str | None = None,
     priority: int = 1,
+    limit: int | None = None,
     claims: Sequence[Claim] | None = None,
 ) -> Callable[[Callable[[Replicate], Mapping[str, Trace]]], Experiment]:
     """Register a function of one repetition as an experiment.
@@ -251,6 +271,8 @@ def experiment(
         One line; by default the first line of the function's docstring.
     priority : int
         1 cheap and discriminating, 2 dearer, 3 needs a GPU or long runs.
+    limit : int, optional
+        Repetitions that exist at all (recorded fields, published games); resuming never goes beyond.
     claims : sequence of Claim, optional
         By default the list ``claims`` of the module, so that claims can stand above or below the function.
 
@@ -277,6 +299,7 @@ def experiment(
             full=full,
             title=first,
             priority=priority,
+            limit=limit,
             own_claims=None if claims is None else tuple(claims),
         )
         _REGISTRY[id] = made

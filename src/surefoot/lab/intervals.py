@@ -80,7 +80,7 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, flo
     share, z2 = successes / trials, z * z / trials
     centre = (share + z2 / 2) / (1 + z2)
     half = z * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials)) / (1 + z2)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return 0.0 if successes == 0 else centre - half, 1.0 if successes == trials else centre + half
 
 
 def page(table: Array) -> float:

@@ -113,10 +113,12 @@ def run(
     results = _open(experiment, mode, folder, resume, root)
     tried = len(results.replicates) + len(results.failures)
     goal = budget.repetitions * (tried // budget.repetitions + 1)
+    if experiment.limit is not None:
+        goal = min(goal, experiment.limit)
     if experiment.data.kind == "unobtainable":
         goal = 0
     results.settings |= {"budget": mode, "planned": goal, "minutes": limit, "stopped": "killed while running"}
-    _Session(results, folder, goal, min(count, goal), 60 * limit, progress).work()
+    _Session(results, Path(out), goal, min(count, goal), 60 * limit, progress).work()
     data = results.save(folder, workers=count)
     write_atomically(folder / "table.md", markdown(data))
     try:
@@ -141,9 +143,10 @@ class _Session:
     """One call of the runner: hands out repetitions, collects answers, saves now and then."""
 
     def __init__(
-        self, results: Results, folder: Path, goal: int, workers: int, seconds: float, progress: Progress | None
+        self, results: Results, out: Path, goal: int, workers: int, seconds: float, progress: Progress | None
     ) -> None:
-        self.results, self.folder, self.goal, self.workers, self.progress = results, folder, goal, workers, progress
+        self.results, self.goal, self.workers, self.progress = results, goal, workers, progress
+        self.out, self.folder = str(out), out / results.experiment.id
         self.todo = deque(index for index in range(goal) if index not in results.replicates)
         self.began = self.next_save = time.monotonic()
         self.deadline = self.began + seconds
@@ -177,7 +180,7 @@ class _Session:
         results = self.results
         while (index := self._next()) is not None:
             start = time.monotonic()
-            replicate = Replicate(index, results.settings["seed"], results.settings["parameters"])
+            replicate = Replicate(index, results.settings["seed"], results.settings["parameters"], self.out)
             self._take(attempt(results.experiment, replicate), time.monotonic() - start)
         return "complete" if not self.todo else "time limit"
 
@@ -188,7 +191,7 @@ class _Session:
         try:
             while True:
                 while len(busy) < self.workers and (index := self._next()) is not None:
-                    busy.add(_Worker(self.results, answers, index))
+                    busy.add(_Worker(self.results, self.out, answers, index))
                 if not busy:
                     break
                 try:
@@ -233,7 +236,7 @@ class _Session:
 class _Worker:
     """A process, the repetition it is busy with, and a thread that passes its answers on."""
 
-    def __init__(self, results: Results, answers: queue.SimpleQueue[tuple[_Worker, str]], index: int) -> None:
+    def __init__(self, results: Results, out: str, answers: queue.SimpleQueue[tuple[_Worker, str]], index: int) -> None:
         module = results.experiment.run.__module__
         if module == "__main__":
             raise ValueError(
@@ -250,7 +253,7 @@ class _Worker:
             encoding="utf-8",
             bufsize=1,
         )
-        task = {"id": results.experiment.id, "module": module}
+        task = {"id": results.experiment.id, "module": module, "out": out}
         task |= {"root": results.settings["seed"], "settings": results.settings["parameters"]}
         self._send(json.dumps(task))
         self.start(index)

@@ -19,7 +19,7 @@ from typing import Any
 
 from surefoot.lab.experiment import Experiment, Replicate, find
 
-__all__ = ["attempt", "main"]
+__all__ = ["attempt"]
 
 
 def attempt(experiment: Experiment, replicate: Replicate) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def main() -> None:
     jobs: queue.SimpleQueue[int] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
     while True:
-        answer = attempt(experiment, Replicate(jobs.get(), task["root"], task["settings"]))
+        answer = attempt(experiment, Replicate(jobs.get(), task["root"], task["settings"], task["out"]))
         answers.write(json.dumps(answer, allow_nan=False) + "\n")
 
 

@@ -51,7 +51,13 @@ class ModelOptions(Options, total=False):
 
 
 class Acquisition(Protocol):
-    """A score of a point that depends on its posterior mean and standard deviation only."""
+    """A score of a point that depends on its posterior mean and standard deviation only.
+
+    >>> from surefoot.policy.gp_ucb import UpperBound
+    >>> score: Acquisition = UpperBound(2.0)
+    >>> score.value(np.array([1.0]), np.array([0.5]))
+    array([2.])
+    """
 
     def value(self, mean: Array, std: Array) -> Array:
         """Return the scores, shape (m,)."""
@@ -95,6 +101,16 @@ class ModelPolicy(Policy):
         Sobol points before the rule takes over.
     confidence : float
         Confidence of the recommendation's bounds.
+
+    >>> from surefoot import Box
+    >>> from surefoot.policy.gp_ucb import UpperBound
+    >>> class Mean(ModelPolicy):
+    ...     "Measures where the mean is highest: a rule too greedy for anything but an example."
+    ...     def _acquisition(self, belief, step):
+    ...         return UpperBound(0.0)
+    >>> policy = Mean(Box([(0.0, 1.0)]), seed=0)
+    >>> policy.initial
+    3
     """
 
     def __init__(

@@ -92,6 +92,10 @@ class Policy(Record):
         Whether runs may be reported step by step.
     fidelities : bool
         Whether queries choose a fidelity.
+
+    >>> from surefoot import RandomSearch
+    >>> RandomSearch.parallel, RandomSearch.steps
+    (True, False)
     """
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)

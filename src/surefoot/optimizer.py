@@ -20,6 +20,7 @@ from surefoot.domain import Domain
 from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED, Outcome, Query, Recommendation
+from surefoot.policy.improvement import ExpectedImprovement
 
 __all__ = ["Result", "optimize"]
 
@@ -99,8 +100,6 @@ def optimize(
     if not isinstance(budget, (int, np.integer)) or isinstance(budget, bool) or budget < 1:
         raise ValueError(f"budget must be a positive whole number, got {budget!r}")
     if policy is None:
-        from surefoot.policy.improvement import ExpectedImprovement
-
         policy = ExpectedImprovement
     if direction not in ("maximize", "minimize"):
         raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from surefoot.belief import GP, SE, Fixed, Linear, LogNormal, Matern, MixturePosterior
+from surefoot.belief import GP, SE, Fixed, Linear, LogNormal, Matern, MixturePosterior, TwoPiece
 from surefoot.belief.fit import Evidence, climb, slice_sample
 from surefoot.belief.priors import prior_from_dict
 from surefoot.domain import Box
@@ -36,6 +36,25 @@ class TestPriors:
         assert prior.gradient(theta) == pytest.approx(slope, abs=1e-6)
         assert prior.gradient(math.log(prior.mode)) == pytest.approx(0.0, abs=1e-12)
 
+    @pytest.mark.parametrize("prior", [LogNormal(0.4, 1.3), TwoPiece(1.5, 0.4, 1.7)])
+    def test_every_prior_is_a_bell(self, prior: LogNormal | TwoPiece) -> None:
+        center, below, above = prior.bell
+        assert math.exp(center) == pytest.approx(prior.mode)
+        for theta, std in ((center - 0.7, below), (center + 2.0, above)):
+            fall = prior.log_density(center) - prior.log_density(theta)
+            assert fall == pytest.approx(0.5 * ((theta - center) / std) ** 2)
+            slope = (prior.log_density(theta + 1e-6) - prior.log_density(theta - 1e-6)) / 2e-6
+            assert prior.gradient(theta) == pytest.approx(slope, abs=1e-6)
+        assert prior.scaled(3.0).mode == pytest.approx(3.0 * prior.mode)
+
+    def test_two_piece_density_and_draws(self) -> None:
+        prior, theta = TwoPiece(1.5, 0.4, 1.7), np.linspace(-10.0, 15.0, 20_001)
+        density = np.exp([prior.log_density(t) for t in theta])
+        assert density.sum() * (theta[1] - theta[0]) == pytest.approx(1.0, abs=1e-4)
+        generator = rng()
+        draws = np.log([prior.sample(generator) for _ in range(4000)])
+        assert draws.mean() == pytest.approx((density * theta).sum() / density.sum(), abs=0.06)
+
     def test_draws(self) -> None:
         generator = rng()
         draws = np.log([LogNormal(2.0, 0.5).sample(generator) for _ in range(4000)])
@@ -43,11 +62,12 @@ class TestPriors:
         assert draws.std() == pytest.approx(0.5, abs=0.03)
 
     def test_serialization_and_bad_arguments(self) -> None:
-        for prior in (LogNormal(1.0, 2.0), Fixed(), Fixed(3.0)):
+        for prior in (LogNormal(1.0, 2.0), TwoPiece(1.0, 2.0, 3.0), Fixed(), Fixed(3.0)):
             assert prior_from_dict(prior.to_dict()) == prior
         for make in (
             lambda: LogNormal(0.0, 0.0),
             lambda: LogNormal(math.nan, 1.0),
+            lambda: TwoPiece(1.0, 0.0, 1.0),
             lambda: Fixed(math.inf),
             lambda: prior_from_dict({"prior": "Cauchy"}),
         ):
@@ -103,7 +123,7 @@ def test_reaches_the_best_of_many_scipy_climbs(n: int, noise: float) -> None:
 
 def test_evidence_gradient_agrees_with_differences() -> None:
     X, y = data(20)
-    gp = replace(automatic(), priors={**(automatic().priors or {}), "variance": LogNormal(0.0, 1.0)})
+    gp = replace(automatic(), priors={**(automatic().priors or {}), "variance": TwoPiece(1.0, 0.3, 2.0)})
     evidence = Evidence(gp, X, y, np.where(np.arange(20) < 5, 0.1, np.nan))
     x = evidence.center[evidence.free] + 0.3
     _, slope = evidence(x)

@@ -12,7 +12,7 @@ from typing import Any
 
 _HOMES = {
     "kernels": ["SE", "Constant", "Kernel", "Linear", "Matern", "RationalQuadratic", "Stationary", "kernel_from_dict"],
-    "priors": ["Fixed", "LogNormal"],
+    "priors": ["Fixed", "LogNormal", "TwoPiece"],
     "gp": ["GP"],
     "posterior": ["Posterior"],
     "mixture": ["MixturePosterior"],

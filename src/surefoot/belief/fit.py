@@ -8,9 +8,9 @@ with S = K + Σ and r = y − c. The best constant c is known in closed form for
 is not a variable of the search, and by the envelope theorem the gradient in θ is the one at fixed c:
 ½ (S⁻¹r rᵀS⁻¹ − S⁻¹) pulled back through the kernel.
 
-The surface has several hills. A fit looks at the mode of the prior and at draws from it, climbs from the best few, and
-keeps the highest summit. With many measurements the climb is made on a random part of them first, and only finished on
-all; the quasi-Newton matrix is carried over, so that the finish takes a few steps.
+The surface has several hills. A fit looks at the mode of the prior and at draws from it, half of them with much noise;
+climbs from the best of either half; and keeps the higher summit. With many measurements the climb is made on a random
+part of them first, and only finished on all; the quasi-Newton matrix is carried over, so that the finish is short.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy.linalg.blas import dsyr
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from surefoot.belief.posterior import EXACT, observations
-from surefoot.belief.priors import Fixed, LogNormal
+from surefoot.belief.priors import Fixed
 
 if TYPE_CHECKING:
     from surefoot.belief.gp import GP
@@ -35,8 +35,7 @@ __all__ = ["fit", "log_likelihood"]
 
 Array = NDArray[np.float64]
 
-DRAWS = 10  # starts beside the mode of the prior
-CLIMBS = 2  # of these, how many are followed to the top
+DRAWS = 10  # starts beside the modes of the priors; an even number
 PART = 128  # measurements that a climb begins with
 BURN = 10  # sweeps that slice sampling throws away
 REACH = 100.0  # a hyper-parameter beyond exp(±REACH) is nowhere
@@ -60,15 +59,14 @@ class Evidence:
 
     def __init__(self, gp: GP, X: Array, y: Array, noise: Array, *, priors: bool = True) -> None:
         found = [gp.prior(name) if priors else None for name in gp.names]
-        bells = [prior if isinstance(prior, LogNormal) else None for prior in found]
         self.frame = gp.theta
         self.free = np.array([not isinstance(prior, Fixed) for prior in found])
         for i, prior in enumerate(found):
             if isinstance(prior, Fixed) and prior.value is not None:
                 self.frame[i] = math.log(prior.value)
-        # A log-normal density of the value is a normal one of θ, around the logarithm of its mode.
-        self.center = np.array([math.log(bell.mode) if bell else 0.0 for bell in bells])
-        self.weight = np.array([bell.std**-2 if bell else 0.0 for bell in bells])
+        # Every prior is a bell of θ; a missing one is infinitely wide.
+        bells = [(0.0, math.inf, math.inf) if p is None or isinstance(p, Fixed) else p.bell for p in found]
+        self.center, self.below, self.above = np.array(bells).T
         pinned = (gp.priors or {}).get("mean") if priors else Fixed()
         self.mean = gp.mean if not isinstance(pinned, Fixed) or pinned.value is None else pinned.value
         self.free_mean = not isinstance(pinned, Fixed)
@@ -102,6 +100,7 @@ class Evidence:
         else:
             return -math.inf, np.zeros_like(x)
         (a, b), distance = dpotrs(U, self.right.T)[0].T, theta - self.center
+        weight = np.where(distance < 0, self.below, self.above) ** -2
         if self.free_mean:
             self.mean = float(a.sum() / b.sum())
         alpha = a - self.mean * b
@@ -109,7 +108,7 @@ class Evidence:
             -0.5 * float(alpha @ (self.y - self.mean))
             - float(np.log(diagonal).sum())
             - 0.5 * n * math.log(2.0 * math.pi)
-            - 0.5 * float(self.weight @ (distance * distance))
+            - 0.5 * float(weight @ (distance * distance))
         )
         if not gradient:
             return value, np.empty(0)
@@ -120,7 +119,7 @@ class Evidence:
         slope = np.empty_like(theta)
         slope[:-1] = -pull(S)
         slope[-1] = 0.5 * excess * float((alpha * alpha - trace) @ self.unknown)
-        slope -= self.weight * distance
+        slope -= weight * distance
         return value, slope[self.free]
 
 
@@ -218,7 +217,7 @@ def fit(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None, rng: np.ran
             part = Evidence(inside, points[rows], z[rows], own[rows])
         starts = _starts(evidence, rng)
         heights = np.array([part(start, gradient=False)[0] for start in starts])
-        order = np.argsort(-heights, kind="stable")[:CLIMBS]
+        order = [2 * int(np.argmax(heights[::2])), 2 * int(np.argmax(heights[1::2])) + 1]
         tops = [climb(part, starts[i]) for i in order]
         if part is not evidence:  # what a part took for the best hill need not be the best of all
             tops = [(x, evidence(x, gradient=False)[0], H) for x, _, H in tops]
@@ -251,12 +250,22 @@ def _standard(y: Array) -> tuple[float, float]:
     return shift, scale if scale > 1e-12 * abs(shift) else 1.0
 
 
-def _starts(evidence: Evidence, rng: np.random.Generator) -> list[Array]:
-    """The mode of the prior and draws around it; the current value takes its place where there is no prior."""
-    bell = (evidence.weight > 0)[evidence.free]
-    center = np.where(bell, evidence.center[evidence.free], evidence.frame[evidence.free])
-    std = np.where(bell, evidence.weight[evidence.free], 0.25) ** -0.5
-    return [center, *(center + std * rng.standard_normal((DRAWS, len(center))))]
+def _starts(evidence: Evidence, rng: np.random.Generator) -> Array:
+    """Modes of the priors (the current value where there is none) and draws around them, shape (2 + DRAWS, p).
+
+    Two explanations of the data compete, each with a hill of its own: all is signal, or much is noise. The noise of
+    every second start is a fair share of the variance of the data.
+    """
+    free = evidence.free
+    known = np.isfinite(evidence.above[free])
+    center = np.where(known, evidence.center[free], evidence.frame[free])
+    z = np.vstack([np.zeros((2, len(center))), rng.standard_normal((DRAWS, len(center)))])
+    std = np.where(known, np.where(z < 0, evidence.below[free], evidence.above[free]), 2.0)
+    starts: Array = center + std * z
+    spread = float(evidence.y.var())
+    if free[-1] and spread > 0:
+        starts[1::2, -1] = math.log(0.2 * spread)
+    return starts
 
 
 def slice_sample(evidence: Evidence, start: Array, count: int, rng: np.random.Generator) -> list[Array]:
@@ -264,7 +273,7 @@ def slice_sample(evidence: Evidence, start: Array, count: int, rng: np.random.Ge
 
     Starts at the summit; the first sweeps are thrown away and of the others every second is kept.
 
-    >>> from surefoot.belief.gp import GP
+    >>> from surefoot.belief import GP, LogNormal
     >>> X, y = np.linspace(0.0, 1.0, 8)[:, None], np.arange(8.0)
     >>> evidence = Evidence(GP(priors={"lengthscale": LogNormal(0.0, 1.0)}), X, y, np.full(8, np.nan))
     >>> len(slice_sample(evidence, np.zeros(3), 4, np.random.default_rng(0)))

@@ -30,7 +30,7 @@ from surefoot.belief.fit import fit, log_likelihood
 from surefoot.belief.kernels import SE, Kernel, Matern, Stationary, kernel_from_dict
 from surefoot.belief.mixture import MixturePosterior
 from surefoot.belief.posterior import Posterior
-from surefoot.belief.priors import Fixed, LogNormal, Prior, prior_from_dict
+from surefoot.belief.priors import LogNormal, Prior, TwoPiece, prior_from_dict
 
 if TYPE_CHECKING:
     from surefoot.domain import Domain
@@ -104,9 +104,10 @@ class GP:
     def automatic(cls, domain: Domain, *, kernel: Stationary | None = None, samples: int = 0) -> GP:
         """Return a GP that fits itself to measurements in a domain, after each of them.
 
-        Outputs are standardized, their signal variance is 1, and each coordinate has its own length-scale with a
-        log-normal prior that grows with the domain's extent and with the root of its dimension. The prior of the noise
-        is wide and low: measurements without noise are to be interpolated, noisy ones say so soon enough.
+        Fitting works on standardized outputs. Each coordinate has its own length-scale, whose prior grows with the
+        domain's extent and with the root of its dimension: mode and upper half are BoTorch's, the lower half is
+        narrower, since short lengths take noise for signal. The signal variance stays near 1. The prior of the noise is
+        wide and low: exact measurements are to be interpolated, noisy ones say so soon enough.
 
         Parameters
         ----------
@@ -126,12 +127,11 @@ class GP:
         for the length-scales.
         """
         extent = np.asarray(domain.extent(), dtype=np.float64)
-        # Distances in a unit cube grow like the root of its dimension, and so do the lengths. The mode is BoTorch's; its
-        # spread of √3 leaves too much room for short lengths that take noise for signal.
-        length = LogNormal.around(math.exp(math.sqrt(2.0) - 3.0) * math.sqrt(domain.dimension), 1.0)
+        # Distances in a unit cube grow like the root of its dimension, and so do the lengths.
+        length = TwoPiece(math.exp(math.sqrt(2.0) - 3.0) * math.sqrt(domain.dimension), 0.5, math.sqrt(3.0))
         noise, floor = LogNormal.around(math.exp(-8.0), 3.0), 1e-6
         priors: dict[str, Prior] = {f"lengthscale[{i}]": length.scaled(float(e)) for i, e in enumerate(extent)}
-        priors |= {"variance": Fixed(1.0), "noise": noise}
+        priors |= {"variance": LogNormal.around(1.0, 0.5), "noise": noise}
         data = (Matern(2.5) if kernel is None else kernel).to_dict()
         shaped = kernel_from_dict({**data, "lengthscale": (length.mode * extent).tolist(), "variance": 1.0})
         start = floor + noise.mode
@@ -246,7 +246,7 @@ class GP:
     def from_dict(cls, data: Mapping[str, Any]) -> GP:
         """Rebuild a GP from :meth:`to_dict`.
 
-        >>> gp = GP(SE(lengthscale=0.1), priors={"noise": Fixed()})
+        >>> gp = GP(SE(lengthscale=0.1), priors={"noise": LogNormal(-4.0, 1.0)})
         >>> GP.from_dict(gp.to_dict()) == gp
         True
         """

@@ -252,7 +252,8 @@ def test_a_finite_space_can_be_exhausted(policy):
 def test_thompson_needs_a_spectral_density_only_where_it_draws_paths():
     gp = GP(Linear() + SE(), noise=0.01)
     run(ThompsonSampling(Candidates(GRID), gp=gp, seed=0), 3)
-    with pytest.raises(NotSupported, match="stationary"):
+    run(ThompsonSampling(Box.unit(2), gp=GP(SE() + Matern(1.5).on([0]), noise=0.01), features=64, seed=0), 3)
+    with pytest.raises(NotSupported, match="spectral density"):
         ThompsonSampling(Box([(0.0, 1.0)]), gp=gp)
 
 

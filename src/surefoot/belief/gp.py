@@ -129,7 +129,7 @@ class GP:
         extent = np.asarray(domain.extent(), dtype=np.float64)
         # Distances in a unit cube grow like the root of its dimension, and so do the lengths.
         length = TwoPiece(math.exp(math.sqrt(2.0) - 3.0) * math.sqrt(domain.dimension), 0.5, math.sqrt(3.0))
-        noise, floor = LogNormal.around(math.exp(-8.0), 3.0), 1e-6
+        noise, floor = LogNormal.around(math.exp(-9.0), 3.0), 1e-8
         priors: dict[str, Prior] = {f"lengthscale[{i}]": length.scaled(float(e)) for i, e in enumerate(extent)}
         priors |= {"variance": LogNormal.around(1.0, 0.5), "noise": noise}
         data = (Matern(2.5) if kernel is None else kernel).to_dict()

@@ -21,8 +21,8 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.belief.fourier import FourierFeatures
 from surefoot.belief.grid import GridPosterior
-from surefoot.belief.kernels import Stationary
 from surefoot.belief.paths import PathSamples, sample_paths
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
@@ -87,12 +87,15 @@ class ThompsonSampling(ModelPolicy):
 
     def _check_drawable(self) -> None:
         """Pathwise draws need a spectral density; say so before anything was asked."""
-        exact = isinstance(self.domain, Candidates) and self.domain.points.shape[0] <= _EXACT
-        if not exact and not isinstance(self.gp.kernel, Stationary):
+        if isinstance(self.domain, Candidates) and self.domain.points.shape[0] <= _EXACT:
+            return
+        try:
+            FourierFeatures(self.gp.kernel, self.domain.encoded_dimension, 2, self.stream("thompson"))
+        except TypeError as error:
             raise NotSupported(
-                f"ThompsonSampling on a box, a space or more than {_EXACT} candidates needs a stationary kernel "
-                f"(SE, Matern, RationalQuadratic), not {type(self.gp.kernel).__name__.lstrip('_')}"
-            )
+                f"ThompsonSampling on a box, a space or more than {_EXACT} candidates draws paths of random Fourier "
+                f"features, which need a kernel with a spectral density: {error}"
+            ) from None
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         raise NotSupported("ThompsonSampling maximizes a draw, not a function of mean and standard deviation")

@@ -14,6 +14,7 @@ from surefoot import (
     Box,
     Candidates,
     Choice,
+    Exhausted,
     ExpectedImprovement,
     Int,
     Linear,
@@ -21,6 +22,7 @@ from surefoot import (
     MaxValueEntropySearch,
     NotSupported,
     ProbabilityOfImprovement,
+    RandomSearch,
     SobolSearch,
     Space,
     ThompsonSampling,
@@ -239,6 +241,17 @@ def test_noise_free_repeats(policy, domain):
         chooser.tell([x], x)
     run(chooser, 6, lambda x: float(x[0]))
     assert chooser.recommend().x[0] > 0.9
+
+
+@pytest.mark.parametrize("policy", [RandomSearch, SobolSearch])
+@pytest.mark.parametrize(
+    "domain", [Candidates(GRID[:60]), Space(a=Int(1, 12), b=Choice(list("uvwxy")))], ids=["list", "space"]
+)
+def test_searches_find_the_last_point_that_is_left(policy, domain):
+    chooser = run(policy(domain, seed=0, repeats=False), 60, lambda x: 1.0)
+    assert len({o.x.tobytes() for o in chooser.history}) == 60
+    with pytest.raises(Exhausted):
+        chooser.ask()
 
 
 @pytest.mark.parametrize("policy", [*MODEL_POLICIES, SobolSearch])

@@ -92,7 +92,6 @@ def test_reproduce_lists_and_passes_its_options(monkeypatch, capsys):
         "ids": ["a/b", "c"],
         "all": False,
         "list": False,
-        "quick": False,
         "full": True,
         "minutes": 2.5,
         "workers": 3,

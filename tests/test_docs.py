@@ -72,7 +72,9 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "page"}
-    for block in FENCE.finditer(text):
+    blocks = list(FENCE.finditer(text))
+    assert len(blocks) == text.count("```python"), "a block that the pattern misses would not be run"
+    for block in blocks:
         lines = text[: block.start(1)].count("\n")  # so that a traceback points into the page
         exec(compile("\n" * lines + block.group(1), name_of(page), "exec"), namespace)
     policy = namespace.get("policy")

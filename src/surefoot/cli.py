@@ -70,7 +70,6 @@ def reproduce(
         ids or [],
         all=every,
         list=show,
-        quick=not full,
         full=full,
         minutes=minutes,
         workers=workers,

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Domain
+from surefoot.loop.events import as_outcome
 from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED, Outcome, Query, Recommendation
@@ -121,9 +122,8 @@ def optimize(
     return Result(answer if direction == "maximize" else answer.negated(), chooser, direction)
 
 
-def _oriented(value: Any, direction: str) -> Any:
-    if direction == "maximize" or value is None:
-        return value
-    if isinstance(value, Outcome):
-        return value if value.value is None else Outcome(-value.value, value.noise, value.cost, value.time)
-    return -value
+def _oriented(value: Any, direction: str) -> Outcome:
+    outcome = as_outcome(value)
+    if direction == "maximize" or outcome.value is None:
+        return outcome
+    return replace(outcome, value=-outcome.value)

@@ -243,4 +243,5 @@ def test_a_claim_is_strict_json():
     claims = [Exact("", {V["x"]: 1}), Number("", {V["x"]: 1}), Order("", V["x"] < V["a"]), Equal("", (V["x"], V["a"]))]
     claims += [Trend("", rises(V["x"], V["a"])), Share("", V["x"] > 0.5), Order("", V["a"] < V["a"] + 1)]
     for replicates in ([], runs(a=[1.0])):
-        json.dumps([claim.judge(replicates) for claim in claims], allow_nan=False)
+        entries = [claim.judge(replicates) for claim in claims]
+        assert json.loads(json.dumps(entries, allow_nan=False)) == entries

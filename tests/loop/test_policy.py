@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -129,6 +130,15 @@ def test_foreign_queries_are_refused():
     first.ask()
     with pytest.raises(ValueError, match="is at"):
         first.tell(second.ask(), 1.0)
+
+
+def test_a_query_can_be_sent_to_another_process():
+    query = Watcher(box(), seed=0).ask(time=1.0)
+    again = pickle.loads(pickle.dumps(query))
+    assert again == query
+    assert again.note == {"scale": 1.0}
+    with pytest.raises(ValueError, match="read-only"):
+        again.x[0] = 0.0
 
 
 def test_asked_points_cannot_be_changed():

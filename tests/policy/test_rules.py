@@ -195,8 +195,38 @@ def test_refits_follow_the_schedule():
 
 def test_tell_never_fits(monkeypatch):
     policy = run(ExpectedImprovement(Box([(0.0, 1.0), (0.0, 1.0)]), seed=0), 5)
-    monkeypatch.setattr(GP, "fit", lambda *a, **k: pytest.fail("tell fitted a model"))
+    fits, fit = [], GP.fit
+    monkeypatch.setattr(GP, "fit", lambda *a, **k: fits.append(1) or fit(*a, **k))
     policy.tell([0.1, 0.2], 3.0)
+    assert not fits
+    policy.ask()
+    assert fits
+
+
+@pytest.mark.parametrize("domain", [Box([(0.0, 1.0)]), Candidates(np.linspace(0, 1, 101))], ids=["box", "candidates"])
+def test_only_measured_points_are_values_to_beat(domain):
+    """A pending point is hallucinated at its mean, which may lie above everything measured: no improvement yet."""
+    policy = ExpectedImprovement(domain, gp=GP(SE(lengthscale=0.3), noise=1e-6, mean=5.0), seed=0)
+    policy.tell([0.0], 1.0)
+    policy.tell([1.0], 2.0)
+    policy.ask(2)
+    with policy._hallucinated() as belief:
+        assert policy._target(belief)[0] == pytest.approx(2.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("domain", [Box([(0.0, 1.0)]), Candidates(np.linspace(0, 1, 30))], ids=["box", "candidates"])
+def test_the_posterior_is_the_callers_own(domain):
+    policies = [run(GPUCB(domain, seed=0), 5, lambda x: float(x[0])) for _ in range(2)]
+    policies[0].posterior().append([0.5], 100.0)
+    assert policies[0].ask() == policies[1].ask()
+
+
+@pytest.mark.parametrize("policy", [*MODEL_POLICIES, SobolSearch])
+def test_a_journal_without_a_seed_keeps_the_one_it_drew(policy, tmp_path):
+    with policy(Box.unit(2), journal=tmp_path / "run.jsonl") as first:
+        seed = first.seed
+    with policy(Box.unit(2), journal=tmp_path / "run.jsonl") as second:
+        assert second.seed == seed
 
 
 def test_own_noise_is_heard():

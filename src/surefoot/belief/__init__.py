@@ -18,7 +18,7 @@ _HOMES = {
     "mixture": ["MixturePosterior"],
     "grid": ["GridPosterior"],
     "fourier": ["FourierFeatures", "WeightPosterior"],
-    "paths": ["PathSamples", "sample_paths"],
+    "paths": ["Path", "PathSamples", "sample_paths"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Evaluate", "Kernel", "Pull", "Pulled", "kernel_from_dict"]
+__all__ = ["Active", "Kernel", "Product", "Sum", "kernel_from_dict"]
 
 Array = NDArray[np.float64]
 Pull = Callable[[Array], Array]
@@ -106,13 +106,13 @@ class Kernel(ABC):
         >>> SE().on([1])(np.array([[0.0, 1.0]]), np.array([[9.0, 1.0]]))
         array([[1.]])
         """
-        return _Active(self, tuple(int(i) for i in dimensions))
+        return Active(self, tuple(int(i) for i in dimensions))
 
     def __add__(self, other: Kernel) -> Kernel:
-        return _Sum(self, other)
+        return Sum(self, other)
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        return _Product(self, other) if isinstance(other, Kernel) else self.scaled(float(other))
+        return Product(self, other) if isinstance(other, Kernel) else self.scaled(float(other))
 
     __rmul__ = __mul__
 
@@ -177,7 +177,14 @@ class _Pair(Kernel):
         return cls(kernel_from_dict(data["left"]), kernel_from_dict(data["right"]))
 
 
-class _Sum(_Pair):
+class Sum(_Pair):
+    """The sum of two kernels, written ``a + b``.
+
+    >>> from surefoot.belief.kernels import SE, Constant
+    >>> isinstance(SE() + Constant(), Sum)
+    True
+    """
+
     def __repr__(self) -> str:
         return f"({self.left} + {self.right})"
 
@@ -198,7 +205,14 @@ class _Sum(_Pair):
         return K + L, lambda W: join(pull(W), pull_right(W))
 
 
-class _Product(_Pair):
+class Product(_Pair):
+    """The product of two kernels, written ``a * b``.
+
+    >>> from surefoot.belief.kernels import SE, Linear
+    >>> isinstance(SE() * Linear(), Product)
+    True
+    """
+
     def __repr__(self) -> str:
         return f"{self.left} * {self.right}"
 
@@ -222,8 +236,13 @@ class _Product(_Pair):
         return K * L, lambda W: join(pull(W * L), pull_right(W * K))
 
 
-class _Active(Kernel):
-    """A kernel that sees some coordinates only."""
+class Active(Kernel):
+    """A kernel that sees some coordinates only, written ``k.on([0, 2])``.
+
+    >>> from surefoot.belief.kernels import SE
+    >>> SE().on([0, 2]).dimensions
+    (0, 2)
+    """
 
     def __init__(self, inner: Kernel, dimensions: tuple[int, ...]) -> None:
         if not dimensions or len(set(dimensions)) != len(dimensions) or min(dimensions) < 0:

@@ -34,7 +34,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from surefoot.belief.algebra import _Active, _Product, _Sum
+from surefoot.belief.algebra import Active, Product, Sum
 from surefoot.belief.kernels import Constant, Kernel, Linear, Stationary
 
 __all__ = ["FourierFeatures", "WeightPosterior"]
@@ -250,15 +250,15 @@ def _spectrum(kernel: Kernel, count: int, dimension: int, rng: np.random.Generat
         return kernel.frequencies(count, dimension, rng), kernel.variance
     if isinstance(kernel, Constant) and not isinstance(kernel, Linear):
         return np.zeros((count, dimension)), kernel.variance
-    if isinstance(kernel, _Active):
+    if isinstance(kernel, Active):
         frequencies = np.zeros((count, dimension))
         inner, variance = _spectrum(kernel.inner, count, len(kernel.dimensions), rng)
         frequencies[:, list(kernel.dimensions)] = inner
         return frequencies, variance
-    if isinstance(kernel, _Sum | _Product):
+    if isinstance(kernel, Sum | Product):
         left, v = _spectrum(kernel.left, count, dimension, rng)
         right, w = _spectrum(kernel.right, count, dimension, rng)
-        if isinstance(kernel, _Product):
+        if isinstance(kernel, Product):
             return left + right, v * w
         return np.where(rng.random((count, 1)) < v / (v + w), left, right), v + w
     raise TypeError(f"{kernel} has no spectral density: Fourier features are for stationary kernels")

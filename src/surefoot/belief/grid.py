@@ -35,6 +35,8 @@ from array_api_compat import array_namespace, is_numpy_array, is_torch_array
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
+from surefoot.belief.posterior import factorize
+
 if TYPE_CHECKING:
     from surefoot.belief.gp import GP
 
@@ -131,7 +133,7 @@ class GridPosterior:
         variances = np.broadcast_to(self._noise(noise), (count,))
         # The (n, n) system is small and solved on the host; its inverse factor turns the pass into matrix products.
         X = np.ascontiguousarray(_host(self.points[chosen]))
-        L = _cholesky(gp.kernel(X), variances)
+        L, variances = factorize(gp.kernel(X), variances)
         whiten = solve_triangular(L, np.eye(count), lower=True)
         weights = self._move(whiten @ (values - gp.mean))
         X, whiten = self._move(X), self._move(whiten)
@@ -389,13 +391,3 @@ class GridPosterior:
 def _host(array: Any) -> Any:
     """Bring an array to NumPy, from whatever device."""
     return array.cpu().numpy() if is_torch_array(array) else np.asarray(array)
-
-
-def _cholesky(K: Array, noise: Array) -> Array:
-    """Lower factor of K + diag(noise) that never fails: L²ᵢᵢ ≥ noiseᵢ, as when appending one by one."""
-    L = np.zeros_like(K)
-    for j in range(len(K)):
-        column = K[j:, j] - L[j:, :j] @ L[j, :j]
-        L[j, j] = math.sqrt(max(column[0], 0.0) + noise[j])
-        L[j + 1 :, j] = column[1:] / L[j, j]
-    return L

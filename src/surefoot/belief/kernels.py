@@ -143,9 +143,8 @@ class Stationary(Kernel):
 
     def over(self, X: Array) -> Evaluate:
         centered = X - X.mean(axis=0)
-        r2, K, slope, G = np.empty(
-            (4, len(X), len(X))
-        )  # a fit calls often: fresh memory costs more than the arithmetic
+        # A fit calls often: fresh memory would cost more than the arithmetic.
+        r2, K, slope, G = np.empty((4, len(X), len(X)))
 
         def evaluate(theta: Array) -> Pulled:
             kernel = self.with_theta(theta)

@@ -46,7 +46,6 @@ def reproduce(
     *,
     all: bool = False,
     list: bool = False,
-    quick: bool = True,
     full: bool = False,
     minutes: float | None = None,
     workers: int | None = None,
@@ -64,8 +63,8 @@ def reproduce(
         Every experiment; those whose data are not on this machine are named and left out.
     list : bool
         Only list what there is (also when nothing is chosen).
-    quick, full : bool
-        Which budget; full wins.
+    full : bool
+        The published budget instead of the quick one.
     minutes : float, optional
         Time limit of each experiment, instead of its budget's.
     workers : int, optional
@@ -99,7 +98,7 @@ def reproduce(
                 datasets.locate(name)
     outcomes = []
     for experiment in experiments:
-        options = {"mode": "full" if full or not quick else "quick", "minutes": minutes, "workers": workers}
+        options = {"mode": "full" if full else "quick", "minutes": minutes, "workers": workers}
         try:
             data = _run(experiment, screen, out=out, resume=resume, **options)
         except MissingData as error:

@@ -19,7 +19,7 @@ is ``gp-ucb/regret-bound``. A whole file::
             traces["constants"] = Trace(maximum=problem.optimum)
         return traces
 
-The third entry of ``claims`` is the claim ``stableopt/polynomial#C3`` of the register.
+Entry k of ``claims``, counted from 1, is the claim ``stableopt/polynomial#Ck`` of the register.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.lab.claims import Claim
 from surefoot.loop.errors import MissingData
+from surefoot.loop.streams import as_integer, stream
 
 __all__ = ["Budget", "Data", "Experiment", "Replicate", "Trace", "experiment", "find", "names"]
 
@@ -74,14 +74,8 @@ class Trace:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers, null for NaN."""
-        return {
-            name: [None if x != x else x for x in array.tolist()]
-            if array.ndim
-            else None
-            if array != array
-            else float(array)
-            for name, array in self.metrics.items()
-        }
+        plain = {name: np.where(np.isnan(array), None, array) for name, array in self.metrics.items()}
+        return {name: array.tolist() for name, array in plain.items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Trace:
@@ -139,12 +133,11 @@ class Replicate:
     @property
     def integer(self) -> int:
         """The seed as one whole number: what a policy takes as ``seed=``."""
-        return int(self.seed.generate_state(1, np.uint64)[0] >> np.uint64(11))
+        return as_integer(self.seed)
 
     def rng(self, purpose: str, step: int = 0) -> np.random.Generator:
         """Return a fresh generator for one purpose (and step); the same call always gives the same draws."""
-        key = (self.index, crc32(purpose.encode()), step)
-        return np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=key))
+        return stream(self.root, purpose, step, within=(self.index,))
 
     def stored(self, id: str) -> dict[int, dict[str, Trace]]:
         """Return the traces of another experiment, by repetition and method, from its results in the same folder.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.lab.results import Results
-from surefoot.loop.errors import MissingExtra
+from surefoot.report.theme import require_matplotlib
 
 __all__ = ["draw"]
 
@@ -28,10 +28,9 @@ def draw(results: Results, folder: Path) -> list[Path]:
     >>> [path.name for path in draw(results, Path(tempfile.mkdtemp()))]
     ['regret.png']
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as missing:
-        raise MissingExtra("plots need Matplotlib: pip install 'surefoot[plot]'") from missing
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
     paths = []
     for metric, methods in _series(results).items():
         figure = Figure(figsize=(7.0, 4.5), layout="constrained")

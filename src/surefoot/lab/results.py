@@ -23,6 +23,7 @@ import numpy as np
 
 import surefoot
 from surefoot.lab.experiment import Budget, Experiment, Trace
+from surefoot.loop.journal import write_atomically
 
 __all__ = ["Failure", "Results", "markdown"]
 
@@ -109,12 +110,8 @@ class Results:
         for number, claim in enumerate(self.experiment.claims, start=1):
             try:
                 entry = claim.judge(ordered)
-            except (
-                ValueError,
-                TypeError,
-                KeyError,
-                IndexError,
-            ) as error:  # a claim that does not fit must not cost the run
+            except (ValueError, TypeError, KeyError, IndexError) as error:
+                # A claim that does not fit its data must not cost the run.
                 note = f"cannot be judged: {type(error).__name__}: {error}"
                 entry = {"name": claim.name, "form": claim.form, "published": None, "estimate": None, "interval": None}
                 entry |= {"verdict": "undecided", "marks": list(claim.marks), "note": note, "tests": []}
@@ -203,16 +200,6 @@ def _layout(data: Mapping[str, Any]) -> str:
 def _method(entry: Mapping[str, Any]) -> str:
     rows = [f"   {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in entry.items()]
     return "{\n" + ",\n".join(rows) + "\n  }"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old or the new content, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def _number(value: Any) -> str:

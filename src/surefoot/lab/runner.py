@@ -31,9 +31,10 @@ from typing import Any
 from surefoot.lab import datasets
 from surefoot.lab.experiment import Experiment, Replicate, Trace
 from surefoot.lab.plots import draw
-from surefoot.lab.results import FILE, Failure, Results, markdown, write_atomically
+from surefoot.lab.results import FILE, Failure, Results, markdown
 from surefoot.lab.worker import attempt
 from surefoot.loop.errors import MissingExtra
+from surefoot.loop.journal import write_atomically
 
 __all__ = ["default_workers", "run"]
 

@@ -20,8 +20,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.belief.fourier import FourierFeatures
+from surefoot.belief.gp import GP
 from surefoot.belief.kernels import SE, Kernel
+from surefoot.belief.paths import sample_paths
 from surefoot.belief.posterior import factorize
 from surefoot.domain import Box
 from surefoot.lab.problems import Problem, tabulated
@@ -84,20 +85,6 @@ def _root(K: Array) -> Array:
     return root
 
 
-class _Path:
-    """The function φ(x)ᵀw with its gradient."""
-
-    def __init__(self, features: FourierFeatures, weights: Array, mean: float) -> None:
-        self.features, self.weights, self.mean = features, weights, mean
-
-    def __call__(self, E: Array) -> Array:
-        values: Array = self.mean + self.features(E) @ self.weights
-        return values
-
-    def gradient(self, E: Array) -> tuple[Array, Array]:
-        return self(E), self.features.pull(E, self.weights)
-
-
 def gp_sample_continuous(
     kernel: Kernel,
     box: Box,
@@ -117,6 +104,6 @@ def gp_sample_continuous(
     >>> bool((problem.regret(np.linspace(0, 1, 1001)[:, None]) > -1e-9).all())
     True
     """
-    path = _Path(FourierFeatures(kernel, box.dimension, features, rng), rng.standard_normal(features), mean)
+    path = sample_paths(GP(kernel, mean=mean).condition(), 1, rng, features, dimension=box.dimension)[0]
     x, value = maximize(path, box, rng=rng, raw=raw, starts=min(32, raw), iterations=200)
     return replace(Problem("GP sample", box, path, value, x[None]), noise=noise)

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -73,5 +72,5 @@ def query_from(event: Mapping[str, Any], domain: Domain) -> Query:
         fidelity=event.get("fidelity"),
         time=event.get("time"),
         cost=event.get("cost"),
-        note=types.MappingProxyType(dict(event.get("note", {}))),
+        note=event.get("note", {}),
     )

@@ -22,7 +22,7 @@ from typing import IO, Any, Self
 
 from surefoot.loop.errors import SurefootError
 
-__all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads"]
+__all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "write_atomically"]
 
 SCHEMA = 1
 """Version of the state and journal formats this release writes; newer ones are refused."""
@@ -190,6 +190,23 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a reader, or a crash, sees the old or the new content, never a part.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> write_atomically(path, "whole")
+    >>> path.read_text()
+    'whole'
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
 
 
 def _lock_exclusively(handle: IO[bytes]) -> None:

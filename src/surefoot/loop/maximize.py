@@ -62,10 +62,10 @@ class Score(Protocol):
     (array([1., 1.]), 2.0)
     """
 
-    def __call__(self, E: Array) -> Array:
+    def __call__(self, E: Array, /) -> Array:
         """Return the scores of encoded points (m, e), shape (m,)."""
 
-    def gradient(self, E: Array) -> tuple[Array, Array]:
+    def gradient(self, E: Array, /) -> tuple[Array, Array]:
         """Return the scores (m,) and their gradients (m, e)."""
 
 

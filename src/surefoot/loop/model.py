@@ -26,7 +26,7 @@ from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
-from surefoot.loop.maximize import argmax, maximize
+from surefoot.loop.maximize import Score, argmax, maximize
 from surefoot.loop.policy import Options, Policy, Proposal
 from surefoot.loop.types import Recommendation
 
@@ -152,7 +152,8 @@ class ModelPolicy(Policy):
             acquisition = self._acquisition(belief, step)
             if isinstance(self.domain, Candidates):
                 return self._best_candidate(acquisition.value(*self._everywhere(belief)), step)
-            return self._best_point(PosteriorScore(cast(Posterior, belief), acquisition), step)
+            posterior = cast(Posterior, belief)
+            return self._best_point(PosteriorScore(posterior, acquisition), posterior, step)
 
     def _everywhere(self, belief: Posterior | GridPosterior) -> tuple[Array, Array]:
         """Mean and standard deviation at all candidates."""
@@ -163,22 +164,22 @@ class ModelPolicy(Policy):
     def _best_candidate(self, values: Array, step: int) -> Proposal:
         return Proposal(index=argmax(values, rng=self.stream("ties", step), exclude=self._excluded_rows()))
 
-    def _best_point(self, score: Any, step: int) -> Proposal:
+    def _best_point(self, score: Score, belief: Posterior, step: int) -> Proposal:
         x, _ = maximize(
             score,
             self.domain,
             rng=self.stream("maximize", step),
-            seeds=self._incumbents(),
+            seeds=self._incumbents(belief),
             exclude=self._excluded_points(),
         )
         return Proposal(x)
 
-    def _incumbents(self, count: int = 3) -> Array | None:
+    def _incumbents(self, belief: Posterior, count: int = 3) -> Array | None:
         """The measured points of highest posterior mean: good places to start a search."""
         X, _, _ = self.data()
         if not len(X):
             return None
-        mean = self.posterior().mean(self.domain.encode(X))
+        mean = belief.mean(belief.X[: len(X)])  # hallucinated points come after the measured ones
         return X[np.argsort(-mean, kind="stable")[:count]]
 
     def _initial_choice(self, step: int) -> Proposal | None:
@@ -199,11 +200,18 @@ class ModelPolicy(Policy):
     # -- believing ---------------------------------------------------------------------------------------------------
 
     def posterior(self) -> Posterior:
-        """Return the belief given all measurements, over encoded points; refitted if a refit is due."""
-        if isinstance(self.domain, Candidates):
+        """Return the belief given all measurements, over encoded points; refitted if a refit is due.
+
+        It is the caller's own: appending to it does not change what the policy believes.
+        """
+        if self._over_all_candidates(self.gp):
             X, y, noise = self._encoded()
             return self._fit(self._due(len(y))).condition(X, y, noise)
-        return cast(Posterior, self._believe())
+        return cast(Posterior, self._believe()).copy()
+
+    def _over_all_candidates(self, gp: GP) -> bool:
+        """Whether the belief is kept at all candidates at once; a mixture of hyper-parameters has no such form."""
+        return isinstance(self.domain, Candidates) and not (gp.members or gp.samples)
 
     def _encoded(self) -> tuple[Array, Array, Array | None]:
         X, y, noise = self.data()
@@ -237,8 +245,9 @@ class ModelPolicy(Policy):
         if belief is None or self._belief_at != at or belief.n > len(y):
             gp = self._fit(at)
             first = None if noise is None else noise[:start]
-            if isinstance(self.domain, Candidates) and not gp.members:
-                belief = GridPosterior.condition(gp, self.domain.points, self._rows()[:start], y[:start], first)
+            if self._over_all_candidates(gp):
+                points = cast(Candidates, self.domain).points
+                belief = GridPosterior.condition(gp, points, self._rows()[:start], y[:start], first)
             else:
                 belief = gp.condition(X[:start], y[:start], first)
         for i in range(belief.n, len(y)):

@@ -23,7 +23,6 @@ Policies only maximize. Points are in the domain's own units. All options are ke
 from __future__ import annotations
 
 import os
-import types
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -198,7 +197,7 @@ class Policy(Record):
             fidelity=proposal.fidelity,
             time=None if time is None else float(time),
             cost=proposal.cost,
-            note=types.MappingProxyType(dict(proposal.note)),
+            note=proposal.note,
         )
 
     # -- telling -----------------------------------------------------------------------------------------------------

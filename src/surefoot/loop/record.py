@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from surefoot.loop.journal import SCHEMA, Journal, check_schema, dumps, loads
+from surefoot.loop.journal import SCHEMA, Journal, check_schema, dumps, loads, write_atomically
 from surefoot.loop.state import pack, unpack
 from surefoot.loop.streams import fresh_seed, stream
 
@@ -151,13 +151,7 @@ class Record(ABC, metaclass=_Meta):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write :meth:`state` to a file, atomically."""
-        target = Path(path)
-        partial = target.with_name(target.name + ".partial")
-        with partial.open("w") as file:
-            file.write(dumps(self.state()))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
+        write_atomically(Path(path), dumps(self.state()))
 
     def _header(self) -> dict[str, Any]:
         return {"policy": type(self).__name__, "config": self.config(), "seed": self.seed}

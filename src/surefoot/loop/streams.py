@@ -16,22 +16,31 @@ from zlib import crc32
 
 import numpy as np
 
-__all__ = ["fresh_seed", "stream"]
+__all__ = ["as_integer", "fresh_seed", "stream"]
 
 
-def stream(seed: int, purpose: str, step: int = 0) -> np.random.Generator:
-    """Return the generator of one purpose at one step.
+def stream(seed: int, purpose: str, step: int = 0, *, within: tuple[int, ...] = ()) -> np.random.Generator:
+    """Return the generator of one purpose at one step; ``within`` puts it below another key, such as a repetition.
 
     >>> stream(0, "initial").random() == stream(0, "initial", 0).random()
     True
     """
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(crc32(purpose.encode()), step)))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(*within, crc32(purpose.encode()), step)))
+
+
+def as_integer(sequence: np.random.SeedSequence) -> int:
+    """Return a seed as one whole number that a policy takes and that fits a JSON number exactly.
+
+    >>> 0 <= as_integer(np.random.SeedSequence(3)) < 2**53
+    True
+    """
+    return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(11))
 
 
 def fresh_seed() -> int:
-    """Draw a seed from the operating system; it fits a JSON number exactly.
+    """Draw a seed from the operating system.
 
     >>> 0 <= fresh_seed() < 2**53
     True
     """
-    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(11))
+    return as_integer(np.random.SeedSequence())

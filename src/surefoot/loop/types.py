@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,8 @@ def _same(a: object, b: object) -> bool:
     """Field-wise equality of two dataclasses that hold arrays."""
     if type(a) is not type(b):
         return False
-    return all(np.array_equal(u, v) if isinstance(u, np.ndarray) else u == v for u, v in _pairs(a, b))
-
-
-def _pairs(a: Any, b: Any) -> list[tuple[Any, Any]]:
-    return [(getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__]
+    pairs = zip(vars(a).values(), vars(b).values(), strict=True)
+    return all(np.array_equal(u, v) if isinstance(u, np.ndarray) else u == v for u, v in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +54,8 @@ class Query:
     note : mapping
         What the policy wants to remember about its choice; JSON-able.
 
+    A query cannot be changed, and can be sent to another process.
+
     >>> Query(0, np.array([0.5])).x
     array([0.5])
     """
@@ -68,6 +68,15 @@ class Query:
     time: float | None = None
     cost: float | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.x.flags.writeable:
+            object.__setattr__(self, "x", self.x.copy())
+            self.x.setflags(write=False)
+        object.__setattr__(self, "note", MappingProxyType(dict(self.note)))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy cannot be pickled
+        return type(self), tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in vars(self).values())
 
     def __eq__(self, other: object) -> bool:
         return _same(self, other)

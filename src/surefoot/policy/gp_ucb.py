@@ -81,7 +81,8 @@ class GPUCB(ModelPolicy):
         super().__init__(domain, **options)
         if width is not None and not callable(width):
             raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {width!r}")
-        self.width: Width = width or (Constant(2.0) if domain.size is None else Finite(self.confidence))
+        default = Constant(2.0) if domain.size is None else Finite(self.confidence)
+        self.width: Width = default if width is None else width
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         width = self.width(

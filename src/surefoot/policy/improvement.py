@@ -121,14 +121,14 @@ class _Improvement(ModelPolicy):
 
     def _target(self, belief: Posterior | GridPosterior) -> tuple[float, float]:
         """The value to beat, and the smallest standard deviation worth telling from zero."""
-        if isinstance(belief, GridPosterior):
-            rows = self._rows()
-            best = float(belief.mean[rows].max()) if len(rows) else float(belief.mean.max())
-            scale = float(np.sqrt(belief.gp.kernel.diag(belief.points[:1])[0]))
+        count = len(self.data()[1])  # measured points come first; hallucinated ones are no values to beat
+        if not count:
+            best = belief.gp.mean
+        elif isinstance(belief, GridPosterior):
+            best = float(belief.mean[self._rows()].max())
         else:
-            X = belief.X if belief.n else self.domain.encode(self.domain.sample(1, self.stream("ties")))
-            best = float(belief.mean(X).max())
-            scale = float(np.sqrt(belief.gp.kernel.diag(X[:1])[0]))
+            best = float(belief.mean(belief.X[:count]).max())
+        scale = float(belief.gp.kernel.diag(self.domain.lower[None])[0]) ** 0.5
         return best + self.margin, 1e-10 * scale
 
 

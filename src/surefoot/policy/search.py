@@ -108,4 +108,4 @@ class SobolSearch(_Search):
         if self._points is None or len(self._points) < block:
             # The sequence does not depend on how much of it is drawn, so a longer prefix changes nothing.
             self._points = self.domain.design(block, self.stream("sobol"))
-        return self._points[step % len(self._points) :]
+        return self._points[step:]

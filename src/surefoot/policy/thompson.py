@@ -16,45 +16,25 @@ candidates; on a box O(n² + n F) plus the search, F Fourier features.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.belief.fourier import FourierFeatures
+from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
-from surefoot.belief.paths import PathSamples, sample_paths
+from surefoot.belief.paths import sample_paths
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.model import Acquisition, ModelOptions, ModelPolicy
 from surefoot.loop.policy import Proposal
 
-__all__ = ["PathScore", "ThompsonSampling"]
+__all__ = ["ThompsonSampling"]
 
 Array = NDArray[np.float64]
 _EXACT = 2000  # candidates up to which a joint draw by Cholesky is cheap
-
-
-class PathScore:
-    """One sample path as a score to maximize.
-
-    >>> from surefoot.belief import GP, SE
-    >>> paths = sample_paths(GP(SE()).condition(), 1, np.random.default_rng(0), dimension=1)
-    >>> PathScore(paths)(np.zeros((3, 1))).shape
-    (3,)
-    """
-
-    def __init__(self, paths: PathSamples) -> None:
-        self.paths = paths
-
-    def __call__(self, E: Array) -> Array:
-        return np.asarray(self.paths(E)[0])
-
-    def gradient(self, E: Array) -> tuple[Array, Array]:
-        """Return values (m,) and gradients (m, e) of the path."""
-        values, gradients = self.paths.gradient(E)
-        return values[0], gradients[0]
 
 
 class ThompsonSampling(ModelPolicy):
@@ -83,14 +63,15 @@ class ThompsonSampling(ModelPolicy):
         if not isinstance(features, (int, np.integer)) or features < 2 or features % 2:
             raise ValueError(f"features must be a positive even number, got {features!r}")
         self.features = int(features)
+        self._exact = isinstance(domain, Candidates) and domain.size <= _EXACT
         self._check_drawable()
 
     def _check_drawable(self) -> None:
         """Pathwise draws need a spectral density; say so before anything was asked."""
-        if isinstance(self.domain, Candidates) and self.domain.points.shape[0] <= _EXACT:
+        if self._exact:
             return
         try:
-            FourierFeatures(self.gp.kernel, self.domain.encoded_dimension, 2, self.stream("thompson"))
+            FourierFeatures(self.gp.kernel, self.domain.encoded_dimension, 2, np.random.default_rng(0))
         except TypeError as error:
             raise NotSupported(
                 f"ThompsonSampling on a box, a space or more than {_EXACT} candidates draws paths of random Fourier "
@@ -100,24 +81,16 @@ class ThompsonSampling(ModelPolicy):
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         raise NotSupported("ThompsonSampling maximizes a draw, not a function of mean and standard deviation")
 
+    def _over_all_candidates(self, gp: GP) -> bool:
+        return super()._over_all_candidates(gp) and self._exact
+
     def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        rng = self.stream("thompson", step)
         with self._hallucinated() as belief:
-            if isinstance(self.domain, Candidates):
-                return self._best_candidate(self._draw_everywhere(belief, step), step)
-            return self._best_point(PathScore(self._path(cast(Posterior, belief), step)), step)
-
-    def _path(self, posterior: Posterior, step: int) -> PathSamples:
-        rng, dimension = self.stream("thompson", step), self.domain.encoded_dimension
-        return sample_paths(posterior, 1, rng, self.features, dimension=dimension)
-
-    def _draw_everywhere(self, belief: Posterior | GridPosterior, step: int) -> Array:
-        """One function at all candidates: jointly up to a few thousand of them, beyond that along a path."""
-        points = self.domain.points  # type: ignore[attr-defined]
-        if len(points) <= _EXACT:
-            rng = self.stream("thompson", step)
-            draw = belief.sample(1, rng) if isinstance(belief, GridPosterior) else belief.sample(points, 1, rng)
-            return np.asarray(draw[0])
-        posterior = self.posterior()
-        for x, _ in self._unknown():
-            posterior.append(x, float(posterior.mean(x[None])[0]))
-        return np.asarray(self._path(posterior, step)(points)[0])
+            if isinstance(belief, GridPosterior):
+                return self._best_candidate(np.asarray(belief.sample(1, rng)[0]), step)
+            points = getattr(self.domain, "points", None)
+            if points is not None and self._exact:
+                return self._best_candidate(belief.sample(points, 1, rng)[0], step)
+            path = sample_paths(belief, 1, rng, self.features, dimension=self.domain.encoded_dimension)[0]
+            return self._best_point(path, belief, step) if points is None else self._best_candidate(path(points), step)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import surefoot
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.errors import NoData
+from surefoot.loop.journal import write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Recommendation
 from surefoot.report import plots
@@ -105,9 +106,7 @@ def page(
     )
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(target.name + ".partial")
-    partial.write_text(html, encoding="utf-8")
-    partial.replace(target)
+    write_atomically(target, html)
     return target
 
 

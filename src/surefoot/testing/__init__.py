@@ -7,6 +7,10 @@ Subclass :class:`PolicyContract` in a test file, name the policy, and run pytest
 ...     policy = RandomSearch
 """
 
-from surefoot.testing.contract import PolicyContract
+import pytest
+
+pytest.register_assert_rewrite("surefoot.testing.contract")  # so that a broken promise shows its values
+
+from surefoot.testing.contract import PolicyContract  # noqa: E402
 
 __all__ = ["PolicyContract"]

@@ -69,7 +69,7 @@ def run(replicate: Replicate) -> Mapping[str, Trace]:
         query = policy.ask()
         width = policy.width(t, size=len(points))
         covered &= bool((np.abs(truth - belief.mean) <= width * belief.std).all())
-        i = domain.index_of(query.x)
+        i = query.index
         variances.append(belief.var[i])
         value = problem.measure(query.x, noise)
         policy.tell(query, value)

@@ -4,8 +4,8 @@ All positive hyper-parameters are handled through their logarithm θ. :class:`Lo
 :class:`TwoPiece` lets it spread further on one side than on the other, and :class:`Fixed` takes the parameter out of
 the fit. A parameter without a prior is fitted by maximum likelihood alone.
 
->>> LogNormal(0.0, 1.0).median
-1.0
+>>> round(LogNormal.around(0.5, 1.0).mode, 6)
+0.5
 
 The density that a fit maximizes, and that slice sampling draws from, is that of the *value* exp θ seen as a function of
 θ: for a log-normal, a bell around the logarithm of the mode exp(mean − std²), not around the mean. This is the
@@ -17,8 +17,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 __all__ = ["Fixed", "LogNormal", "Prior", "TwoPiece", "prior_from_dict"]
 
@@ -45,11 +43,6 @@ class LogNormal:
             raise ValueError(f"a log-normal prior needs a finite mean and a positive std, got {self.mean}, {self.std}")
 
     @property
-    def median(self) -> float:
-        """The value exp(mean)."""
-        return math.exp(self.mean)
-
-    @property
     def mode(self) -> float:
         """The value of highest density, exp(mean − std²)."""
         return math.exp(self.mean - self.std**2)
@@ -58,19 +51,6 @@ class LogNormal:
     def bell(self) -> tuple[float, float, float]:
         """Logarithm of the mode, and the standard deviation of the logarithm, twice; see :class:`TwoPiece`."""
         return self.mean - self.std**2, self.std, self.std
-
-    def log_density(self, theta: float) -> float:
-        """Return the log density of the value exp(theta).
-
-        >>> round(LogNormal(0.0, 1.0).log_density(0.0), 6)
-        -0.918939
-        """
-        z = (theta - self.mean) / self.std
-        return -0.5 * z * z - theta - math.log(self.std) - 0.5 * math.log(2.0 * math.pi)
-
-    def gradient(self, theta: float) -> float:
-        """Return the derivative of :meth:`log_density` in theta; zero at the mode."""
-        return -(theta - self.mean) / self.std**2 - 1.0
 
     @classmethod
     def around(cls, mode: float, std: float) -> LogNormal:
@@ -81,19 +61,11 @@ class LogNormal:
         """
         return cls(math.log(mode) + std**2, std)
 
-    def sample(self, rng: np.random.Generator) -> float:
-        """Draw a value.
-
-        >>> LogNormal(0.0, 1.0).sample(np.random.default_rng(0)) > 0
-        True
-        """
-        return math.exp(rng.normal(self.mean, self.std))
-
     def scaled(self, factor: float) -> LogNormal:
         """Return the prior of the value times a positive number.
 
-        >>> round(LogNormal(0.0, 1.0).scaled(5.0).median, 6)
-        5.0
+        >>> round(LogNormal.around(2.0, 1.0).scaled(5.0).mode, 6)
+        10.0
         """
         return LogNormal(self.mean + math.log(factor), self.std)
 
@@ -113,9 +85,8 @@ class TwoPiece:
     below, above : float
         Standard deviations of the two halves, of the logarithm.
 
-    >>> prior = TwoPiece(mode=1.0, below=0.5, above=2.0)
-    >>> prior.log_density(1.0) > prior.log_density(-1.0)
-    True
+    >>> TwoPiece(mode=1.0, below=0.5, above=2.0).bell
+    (0.0, 0.5, 2.0)
     """
 
     mode: float
@@ -130,27 +101,6 @@ class TwoPiece:
     def bell(self) -> tuple[float, float, float]:
         """Logarithm of the mode, and the standard deviations below and above it."""
         return math.log(self.mode), self.below, self.above
-
-    def log_density(self, theta: float) -> float:
-        """Return the log density at the value exp(theta), as a function of theta."""
-        center, below, above = self.bell
-        z = (theta - center) / (below if theta < center else above)
-        return -0.5 * z * z - math.log(0.5 * (below + above)) - 0.5 * math.log(2.0 * math.pi)
-
-    def gradient(self, theta: float) -> float:
-        """Return the derivative of :meth:`log_density` in theta; zero at the mode."""
-        center, below, above = self.bell
-        return -(theta - center) / (below if theta < center else above) ** 2
-
-    def sample(self, rng: np.random.Generator) -> float:
-        """Draw a value.
-
-        >>> TwoPiece(1.0, 0.5, 2.0).sample(np.random.default_rng(0)) > 0
-        True
-        """
-        center, below, above = self.bell
-        side = -below if rng.random() * (below + above) < below else above
-        return math.exp(center + side * abs(rng.standard_normal()))
 
     def scaled(self, factor: float) -> TwoPiece:
         """Return the prior of the value times a positive number.

@@ -192,7 +192,10 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Advice:
-    """What a policy says about a run in progress: stop it or not, why, and how likely the run still wins.
+    """What a policy says about a run in progress: stop it or not, why, how likely the run still wins.
+
+    ``probability`` is that of ending above the best run so far; ``saved`` the steps that stopping now saves, or that
+    the policy expects to save when the run goes on. Both are None where the policy has no opinion.
 
     >>> Advice(stop=False, reason="too early to tell").stop
     False
@@ -201,3 +204,4 @@ class Advice:
     stop: bool
     reason: str = ""
     probability: float | None = None
+    saved: float | None = None

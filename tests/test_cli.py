@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+import re
+import shlex
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from rich.console import Console
 
 import surefoot
 from surefoot import cli
+from surefoot.lab.target import find
 from surefoot.loop.errors import MissingData, MissingExtra
 
 
@@ -23,17 +28,40 @@ def command(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return int(end.value.code or 0)
 
 
-def test_version(monkeypatch, capsys):
-    assert command("version", monkeypatch=monkeypatch) == 0
+@pytest.mark.parametrize("words", [["version"], ["--version"]])
+def test_version(words, monkeypatch, capsys):
+    assert command(*words, monkeypatch=monkeypatch) == 0
     assert capsys.readouterr().out == f"surefoot {surefoot.__version__}\n"
 
 
-@pytest.mark.parametrize("words", [["--help"], ["demo", "--help"], ["reproduce", "-h"]])
-@pytest.mark.parametrize("columns", ["30", "120"])
+COMMANDS = ["tune", "show", "demo", "bench", "reproduce"]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["version", "-h"], *([name, "--help"] for name in COMMANDS)])
+@pytest.mark.parametrize("columns", [40, 120])
 def test_help_fits_any_terminal(words, columns, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("COLUMNS", str(columns))
     assert command(*words, monkeypatch=monkeypatch) == 0
-    assert "surefoot" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "surefoot" in text
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= columns
+    assert "…" not in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_examples_that_parse(name, monkeypatch, capsys):
+    """Every example in a help text is a line that the command understands."""
+    assert command(name, "--help", monkeypatch=monkeypatch) == 0
+    text = re.sub(r"\\\n\s+", "", capsys.readouterr().out)
+    examples = re.findall(rf"^ +(?:\w+=\w+ )?(surefoot {name}\b.*)$", text, flags=re.MULTILINE)
+    assert examples
+    for line in examples:
+        seen: list[object] = []
+        for module in ("tune.tune", "show.show", "demo.demo", "bench.bench", "command.reproduce"):
+            monkeypatch.setattr(f"surefoot.lab.{module}", lambda *given, **options: seen.append((given, options)))  # noqa: B023
+        assert command(*shlex.split(line)[1:], monkeypatch=monkeypatch) == 0, line
+        assert len(seen) == 1
 
 
 @pytest.mark.parametrize(
@@ -41,9 +69,31 @@ def test_help_fits_any_terminal(words, columns, monkeypatch, capsys):
     [
         (["demo", "--trials", "0"], "trials must be at least 1, got 0"),
         (["reproduce", "no-such-family/no-such-experiment"], "no-such-family/no-such-experiment"),
+        (["tune", "absent.py:f", "--space", "space.toml", "--trials", "3"], "there is no file absent.py"),
+        (["tune", "math:nothing", "--space", "space.toml", "--trials", "3"], "math has no 'nothing'"),
+        (["tune", "nonsense", "--space", "space.toml", "--trials", "3"], "expected MODULE:NAME"),
+        (["tune", "math:sqrt", "--space", "absent.toml", "--trials", "3"], "there is no space file absent.toml"),
+        (["tune", "math:sqrt", "--space", "bad.toml", "--trials", "3"], "bad.toml: parameter 'x': bounds are inverted"),
+        (
+            ["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", "--policy", "best"],
+            "there is no policy 'best'",
+        ),
+        (["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", "--option", "x"], "key=value, got 'x'"),
+        (["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", "--resume"], "--resume needs --journal"),
+        (["tune", "math:sqrt", "--space", "space.toml", "--trials", "2", "--no-page"], "all 2 trials failed; the last"),
+        (
+            ["tune", "broken.py:f", "--space", "space.toml", "--trials", "3"],
+            "failed: NameError: name 'oops' is not defined",
+        ),
+        (["show", "absent.jsonl"], "there is no journal or saved state at absent.jsonl"),
+        (["bench", "--quick", "--json", "absent/bench.json"], "there is no folder absent"),
     ],
 )
-def test_user_errors_are_one_line_and_status_2(words, said, monkeypatch, capsys):
+def test_user_errors_are_one_line_and_status_2(words, said, tmp_path, monkeypatch, capsys):
+    (tmp_path / "space.toml").write_text('x = {type = "float", low = 0, high = 1}')
+    (tmp_path / "bad.toml").write_text('x = {type = "float", low = 1, high = 0}')
+    (tmp_path / "broken.py").write_text("oops")
+    monkeypatch.chdir(tmp_path)
     assert command(*words, monkeypatch=monkeypatch) == 2
     captured = capsys.readouterr()
     assert said in captured.err
@@ -52,9 +102,23 @@ def test_user_errors_are_one_line_and_status_2(words, said, monkeypatch, capsys)
     assert "Traceback" not in captured.err
 
 
-def test_usage_errors_are_status_2_without_traceback(monkeypatch, capsys):
-    assert command("demo", "--trials", "many", monkeypatch=monkeypatch) == 2
-    assert "Traceback" not in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["demo", "--trials", "many"],
+        ["tune", "math:sqrt", "--trials", "3"],
+        ["tune", "math:sqrt", "--space", "space.toml", "--trials", "0"],
+        ["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", "--direction", "up"],
+        ["show"],
+        ["show", "run.jsonl", "--top", "0"],
+        ["nonsense"],
+    ],
+)
+def test_usage_errors_are_status_2_without_traceback(words, monkeypatch, capsys):
+    assert command(*words, monkeypatch=monkeypatch) == 2
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    assert "Usage: surefoot" in captured.err
 
 
 @pytest.mark.parametrize("error", [MissingData("fetch it\nthere"), ValueError("got -1"), TypeError("got None")])
@@ -79,6 +143,74 @@ def test_bugs_and_debug_show_their_traceback(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["surefoot", "--debug", "demo", "--trials", "0"])
     with pytest.raises(ValueError, match="trials"):
         cli.main()
+
+
+def test_debug_shows_where_the_import_of_an_objective_failed(tmp_path, monkeypatch):
+    (tmp_path / "space.toml").write_text('x = {type = "float", low = 0, high = 1}')
+    (tmp_path / "broken.py").write_text("def f(params): ...\noops")
+    monkeypatch.chdir(tmp_path)
+    words = ["--debug", "tune", "broken.py:f", "--space", "space.toml", "--trials", "1"]
+    monkeypatch.setattr(sys, "argv", ["surefoot", *words])
+    with pytest.raises(ValueError, match="broken") as caught:
+        cli.main()
+    assert isinstance(caught.value.__cause__, NameError)
+    assert traceback.extract_tb(caught.value.__cause__.__traceback__)[-1].lineno == 2
+
+
+@pytest.mark.parametrize(("journal", "said"), [([], "nothing was kept"), (["--journal", "run.jsonl"], "--resume")])
+def test_an_interrupted_command_is_status_130(journal, said, monkeypatch, capsys):
+    def interrupt(*given: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("surefoot.lab.tune.tune", interrupt)
+    words = ["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", *journal]
+    assert command(*words, monkeypatch=monkeypatch) == 130
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
+    monkeypatch.setattr("surefoot.lab.demo.demo", interrupt)
+    assert command("demo", monkeypatch=monkeypatch) == 130
+
+
+def test_tune_and_show_pass_their_options(monkeypatch, capsys):
+    seen: dict[str, object] = {}
+    monkeypatch.setattr("surefoot.lab.tune.tune", lambda target, **options: seen.update(options, target=target))
+    words = [
+        "tune",
+        "m:f",
+        "--space",
+        "s.toml",
+        "--trials",
+        "5",
+        "--journal",
+        "j",
+        "--resume",
+        "--direction",
+        "minimize",
+    ]
+    words += ["--policy", "p", "--option", "a=1", "--option", "b=2", "--seed", "4", "--epochs", "6", "--out", "o"]
+    assert command(*words, "--stop-on-error", "--quiet", monkeypatch=monkeypatch) == 0
+    assert seen == {
+        "target": "m:f",
+        "space": Path("s.toml"),
+        "trials": 5,
+        "journal": Path("j"),
+        "resume": True,
+        "direction": "minimize",
+        "policy": "p",
+        "options": ["a=1", "b=2"],
+        "seed": 4,
+        "epochs": 6,
+        "out": Path("o"),
+        "stop_on_error": True,
+        "quiet": True,
+    }
+    assert command("tune", "m:f", "--space", "s", "--trials", "1", "--no-page", monkeypatch=monkeypatch) == 0
+    assert seen["out"] is None
+    seen.clear()
+    monkeypatch.setattr("surefoot.lab.show.show", lambda path, **options: seen.update(options, path=path))
+    assert command("show", "j", "--page", "p.html", "--top", "3", monkeypatch=monkeypatch) == 0
+    assert seen == {"path": Path("j"), "page": Path("p.html"), "top": 3, "direction": None}
 
 
 def test_reproduce_lists_and_passes_its_options(monkeypatch, capsys):
@@ -162,3 +294,36 @@ def test_demo_says_what_to_install(missing, tmp_path, monkeypatch):
     with pytest.raises(MissingExtra, match=r"pip install 'surefoot\[demo\]'"):
         demo(trials=2, out=tmp_path / "never")
     assert not (tmp_path / "never").exists()
+
+
+# -- the documentation -----------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/command.md", "examples/tune/objective.py"])
+def test_commands_in_the_documentation_are_understood(page, monkeypatch):
+    seen: list[object] = []
+    for module in ("tune.tune", "show.show", "demo.demo", "bench.bench", "command.reproduce"):
+        monkeypatch.setattr(f"surefoot.lab.{module}", lambda *given, **options: seen.append(given))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:\w+=\w+ )?(surefoot [a-z-].*)$", text, flags=re.MULTILINE)
+    assert len([line for line in lines if line.startswith("surefoot tune ")]) >= 2
+    for line in lines:
+        assert command(*shlex.split(line, comments=True)[1:], monkeypatch=monkeypatch) == 0, line
+    for given in seen:
+        if given and ":" in str(given[0]):
+            assert callable(find(str(ROOT / "examples" / "tune" / str(given[0]))))
+    sys.modules.pop("objective", None)
+
+
+def test_the_example_of_the_documentation_runs(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT / "examples" / "tune")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    words = ["--space", "space.toml", "--seed", "0", "--no-page"]
+    assert command("tune", "objective.py:accuracy", *words, "--trials", "5", monkeypatch=monkeypatch) == 0
+    assert "5 runs: 5 measured" in capsys.readouterr().out
+    words += ["--epochs", "40", "--trials", "10", "--quiet"]
+    assert command("tune", "objective.py:train", *words, monkeypatch=monkeypatch) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"learning_rate", "hidden", "activation"}
+    sys.modules.pop("objective", None)

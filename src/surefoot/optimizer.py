@@ -4,12 +4,24 @@
 >>> result = optimize(lambda x: (x[0] - 0.3) ** 2, Box([(0.0, 1.0)]), 12, direction="minimize", seed=0)
 >>> abs(result.x[0] - 0.3) < 0.05
 np.True_
+
+An objective that takes many epochs may be a generator that yields its value after each of them. A policy that follows
+runs (``steps``) then hears of every epoch and may end a run early; any other is told the last value.
+
+>>> def train(x):
+...     for epoch in range(1, 6):
+...         yield 1.0 - (x[0] - 0.3) ** 2 - 0.5**epoch
+>>> result = optimize(train, Box([(0.0, 1.0)]), 8, seed=0)
+>>> result.policy.history[0].value < 1.0
+True
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +66,18 @@ class Result:
         """The value to expect there."""
         return self.recommendation.mean
 
+    @property
+    def epochs(self) -> int | None:
+        """How many epochs were reported, all runs together; None where no run was followed epoch by epoch."""
+        reports = self.policy.reports()
+        return sum(max(steps) for steps in reports.values()) if reports else None
+
+    @property
+    def saved(self) -> int | None:
+        """How many epochs were saved by ending runs early; None where the policy does not count them."""
+        saved = getattr(self.policy, "epochs_saved", None)
+        return None if saved is None else int(saved)
+
 
 def optimize(
     objective: Callable[[Any], Any],
@@ -74,7 +98,8 @@ def optimize(
     ----------
     objective : callable
         Takes a point (d,), or the dict of parameters on a ``Space``; returns a number, an ``Outcome``, or None / NaN
-        for a failed run.
+        for a failed run. Or a generator that yields one of these per epoch: it is closed when the policy ends the run,
+        and the last value counts.
     domain : Box, Candidates or Space
         Where points may lie.
     budget : int
@@ -86,7 +111,8 @@ def optimize(
     seed : int, optional
         Names all random draws of the policy.
     journal : path, optional
-        Where to keep every event; an existing journal of the same run is continued, unfinished queries first.
+        Where to keep every event; an existing journal of the same run is continued, unfinished queries first. A
+        generator runs again from its first epoch; epochs on record are not reported twice.
     catch : tuple of exceptions
         Exceptions of the objective that count as a failed run; others propagate, and a journal stays resumable.
     callback : callable, optional
@@ -109,17 +135,73 @@ def optimize(
     try:
         while len(chooser.history) < budget:
             query = chooser.pending[0] if chooser.pending else chooser.ask()
-            try:
-                value = objective(query.x if query.params is None else query.params)
-            except catch:
-                value = FAILED
-            chooser.tell(query, _oriented(value, direction))
+            _measure(chooser, query, objective, direction, catch)
             if callback is not None:
                 callback(chooser, query)
         answer = chooser.recommend()
     finally:
         chooser.close()
     return Result(answer if direction == "maximize" else answer.negated(), chooser, direction)
+
+
+def _measure(
+    policy: Policy,
+    query: Query,
+    objective: Callable[[Any], Any],
+    direction: str,
+    catch: tuple[type[Exception], ...],
+) -> None:
+    """Run the objective once and tell the policy what it gave."""
+    seen = policy.reports().get(query.id, {})
+    # An interrupted run that was at its end is not made again. The last report once more changes nothing and brings
+    # its advice back.
+    if seen and (max(seen) == _longest(policy) or policy.report(query, max(seen), seen[max(seen)]).stop):
+        policy.tell(query)
+        return
+    try:
+        result = objective(query.x if query.params is None else query.params)
+        outcome = None if isinstance(result, Generator) else _oriented(result, direction)
+    except catch:
+        outcome = FAILED
+    if outcome is None:
+        try:
+            outcome = _follow(policy, query, result, direction, catch)
+        finally:
+            with contextlib.suppress(*catch):
+                result.close()
+    if not outcome.failed and policy.reports().get(query.id):
+        policy.tell(query)  # the last value on record, also where a run that was made again has given another
+    else:
+        policy.tell(query, outcome)
+
+
+def _follow(
+    policy: Policy,
+    query: Query,
+    run: Generator[Any, Any, Any],
+    direction: str,
+    catch: tuple[type[Exception], ...],
+) -> Outcome:
+    """Take a run through its epochs and return its last value; FAILED where it raised, or yielded nothing."""
+    known = max(policy.reports().get(query.id, {0: None}))
+    outcome = FAILED
+    for epoch in itertools.count(1):
+        try:
+            outcome = _oriented(next(run), direction)
+        except StopIteration:
+            break
+        except catch:
+            return FAILED
+        if policy.steps and epoch > known and policy.report(query, epoch, outcome.value).stop:
+            break
+        if epoch == _longest(policy):
+            break
+    return outcome
+
+
+def _longest(policy: Policy) -> int | None:
+    """The number of epochs of a whole run, for policies that were told it."""
+    return getattr(policy, "epochs", None) if policy.steps else None
 
 
 def _oriented(value: Any, direction: str) -> Outcome:

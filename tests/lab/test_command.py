@@ -7,7 +7,7 @@ import planted
 import pytest
 from rich.console import Console
 
-from surefoot.lab import names
+from surefoot.lab import find, names
 from surefoot.lab.command import reproduce, select
 from surefoot.loop.errors import MissingData
 
@@ -45,7 +45,28 @@ def test_failures_are_shown(tmp_path, console):
 def test_listing(console):
     assert reproduce(list=True, console=console) == []
     assert reproduce(console=console) == []
-    assert all(id.split("/")[1][:8] in printed(console) for id in names())
+    lines = printed(console).splitlines()
+    assert [line for line in lines if line and not line.startswith(" ")] == names() * 2
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_listing_is_whole_at_any_width(width):
+    screen = Console(file=io.StringIO(), width=width)
+    reproduce(list=True, console=screen)
+    text = printed(screen)
+    assert "…" not in text
+    assert max(len(line) for line in text.splitlines() if line.startswith(" ")) <= width
+    for name in names():
+        assert " ".join(find(name).title.split()) in " ".join(text.split())
+
+
+def test_the_listing_says_which_data_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUREFOOT_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("surefoot.lab.command.names", lambda: ["planted/substitute", "planted/lost"])
+    screen = Console(file=io.StringIO(), width=200)
+    reproduce(list=True, console=screen)
+    assert printed(screen).count("(not on this machine)") == 1
 
 
 def test_families_and_unknown_ids():

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -89,6 +89,8 @@ class _Interval(Parameter):
     log: bool
 
     def _check_bounds(self) -> None:
+        if not isinstance(self.log, bool | np.bool_):
+            raise ValueError(f"log must be True or False, got {self.log!r}")
         if not self.low <= self.high:
             raise ValueError(f"bounds are inverted: low={self.low!r}, high={self.high!r}")
         if self.log and self.low <= 0:
@@ -334,8 +336,15 @@ def parameter_from_dict(name: str, entry: Any) -> Parameter:
     kinds: dict[str, type[Any]] = {"float": Float, "int": Int, "choice": Choice}
     options = dict(entry) if isinstance(entry, Mapping) else {}
     kind = options.pop("type", None)
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise ValueError(f"parameter {name!r} needs a type among {list(kinds)}, got {entry!r}")
+    known = [field.name for field in fields(kinds[kind])]
+    for key, value in options.items():
+        if key not in known:
+            raise ValueError(f"parameter {name!r}: unknown key {key!r} = {value!r}; a {kind} has {', '.join(known)}")
+    for key in known:
+        if key not in options and key != "log":
+            raise ValueError(f"parameter {name!r}: a {kind} needs {key!r}, got {entry!r}")
     try:
         parameter: Parameter = kinds[kind](**options)
     except (TypeError, ValueError) as error:

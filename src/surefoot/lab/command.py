@@ -12,8 +12,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
+from rich.text import Text
 
 from surefoot.lab import datasets
 from surefoot.lab.experiment import Experiment, find, names
@@ -89,7 +91,7 @@ def reproduce(
     """
     screen = console or Console()
     if list or not (ids or all):
-        screen.print(_listing([find(name) for name in names()]))
+        _listing([find(name) for name in names()], screen)
         return []
     experiments = select(names() if all else ids)
     if not all:
@@ -120,12 +122,25 @@ def _run(experiment: Experiment, screen: Console, **options: Any) -> dict[str, A
         return run(experiment, progress=lambda done, goal: bars.update(task, completed=done, total=goal), **options)
 
 
-def _listing(experiments: Sequence[Experiment]) -> Table:
-    table = Table(Column("id", no_wrap=True), "title", "data", "priority", "claims", "quick", "full")
+def _listing(experiments: Sequence[Experiment], screen: Console) -> None:
+    """One short paragraph per experiment: reads well at any width, and its first lines can be searched."""
     for e in experiments:
-        budgets = (f"{b.repetitions} in {b.minutes:g} min" for b in (e.quick, e.full))
-        table.add_row(e.id, e.title, e.data.label, str(e.priority), str(len(e.claims)), *budgets)
-    return table
+        missing = any(not _here(name) for name in e.data.names)
+        quick, full = (f"{b.repetitions} in {b.minutes:g} min" for b in (e.quick, e.full))
+        facts = [e.data.label, f"{len(e.claims)} claims", f"quick {quick}", f"full {full}", f"priority {e.priority}"]
+        screen.print(Text(e.id, style="bold"), no_wrap=True, soft_wrap=True)
+        screen.print(Padding(Text(e.title), (0, 0, 0, 2), expand=False))
+        note = Text(", ".join(facts), style="dim").append(" (not on this machine)" if missing else "", style="yellow")
+        screen.print(Padding(note, (0, 0, 0, 2), expand=False))
+
+
+def _here(name: str) -> bool:
+    """Whether a data set is on this machine."""
+    try:
+        datasets.locate(name)
+    except MissingData:
+        return False
+    return True
 
 
 def _show(data: dict[str, Any], folder: Path, screen: Console) -> None:

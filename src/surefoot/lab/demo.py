@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from surefoot.domain import Choice, Float, Int, Space
+from surefoot.lab.show import table_of
 from surefoot.loop.errors import MissingExtra
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Query
 from surefoot.optimizer import Result, optimize
 from surefoot.report import best_so_far, page, runs
-from surefoot.report.runs import Run
 from surefoot.report.view import number
 
 Measure = Callable[[Mapping[str, Any]], float]
@@ -87,7 +87,7 @@ def _demo(measure: Measure, judge: Measure, trials: int, seed: int, folder: Path
     screen.print(f"Tuning a neural network on handwritten digits, {trials} runs of {EPOCHS} epochs.", highlight=False)
     result = _search(measure, trials, seed, journal, screen)
     rows = sorted((r for r in runs(result.policy) if r.value is not None), key=lambda r: -(r.value or 0.0))
-    screen.print(_table(rows[:5], screen.width))
+    screen.print(table_of(rows[:5], screen, title="Best runs", label="accuracy"), "", sep="\n")
     tuned = result.params or {}
     scores = {
         "cross-validation": (measure(DEFAULTS), measure(tuned)),
@@ -173,21 +173,6 @@ def _search(measure: Measure, trials: int, seed: int, journal: Path, screen: Con
                 task, advance=1, description=f"best [bold]{number(best_so_far(runs(policy))[-1])}[/]"
             )
         )
-
-
-def _table(rows: Sequence[Run], width: int) -> Table:
-    """The best runs; on a narrow terminal the parameters share a column."""
-    table = Table(title="Best runs", title_justify="left")
-    table.add_column("run", justify="right")
-    table.add_column("accuracy", justify="right")
-    wide = width >= 80
-    for name in SPACE.names if wide else ["parameters"]:
-        table.add_column(name)
-    for row in rows:
-        shown = {name: number(value) if isinstance(value, float) else str(value) for name, value in row.params.items()}
-        cells = list(shown.values()) if wide else ["\n".join(f"{name} {value}" for name, value in shown.items())]
-        table.add_row(str(row.id), f"{row.value:.4f}", *cells)
-    return table
 
 
 def _comparison(scores: Mapping[str, tuple[float, float]]) -> Table:

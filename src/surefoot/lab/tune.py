@@ -1,0 +1,194 @@
+"""``surefoot tune``: find good parameters of a Python function from the command line.
+
+The function takes the dict of its parameters and returns a number, or is a generator that yields one after each epoch.
+A space file says what the parameters are. With a journal everything is on disk as it happens: a run that was killed, at
+any moment, goes on with ``--resume`` and finishes with the same trials as one that was not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from surefoot.lab.show import answer, standing, table_of
+from surefoot.lab.target import find, options_from, policy_named, space_from
+from surefoot.lab.watch import Screen, Watched
+from surefoot.loop.errors import MissingExtra, NoData, SurefootError
+from surefoot.loop.journal import Journal
+from surefoot.loop.policy import Policy
+from surefoot.optimizer import Result, optimize
+from surefoot.report import page
+from surefoot.report.view import View
+
+__all__ = ["tune"]
+
+
+def tune(
+    target: str,
+    *,
+    space: str | os.PathLike[str],
+    trials: int,
+    journal: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    direction: str = "maximize",
+    policy: str | None = None,
+    options: Sequence[str] = (),
+    seed: int | None = None,
+    epochs: int | None = None,
+    out: str | os.PathLike[str] | None = "surefoot-tune",
+    stop_on_error: bool = False,
+    quiet: bool = False,
+    console: Console | None = None,
+) -> Result:
+    """Tune a function, print how it goes, write the page, and return the result.
+
+    Parameters
+    ----------
+    target : str
+        ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION``.
+    space : path
+        A TOML file with one table per parameter.
+    trials : int
+        How many, those already in the journal included.
+    journal : path, optional
+        Where every event is kept; without it nothing is kept but the page.
+    resume : bool
+        Continue the journal; without it an existing one is refused.
+    direction : {"maximize", "minimize"}
+        Which way is better.
+    policy : str, optional
+        Name of a policy, or ``MODULE:CLASS``; by default BO-BOS when ``epochs`` is given, else expected improvement.
+    options : sequence of str
+        Options of the policy as ``key=value``.
+    seed : int, optional
+        Names all random draws; by default the journal's, or a new one.
+    epochs : int, optional
+        Length of a whole run, for functions that yield a value per epoch; longer ones are cut there.
+    out : path, optional
+        Folder of the page; None writes none.
+    stop_on_error : bool
+        Stop at the first exception of the function, its trial unfinished, instead of recording a failed trial.
+    quiet : bool
+        Print nothing but the recommended parameters.
+    console : rich.console.Console, optional
+        Where to print.
+
+    >>> import io, tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "space.toml").write_text('x = {type = "float", low = 0.0, high = 1.0}')
+    >>> _ = (folder / "parabola.py").write_text('def f(params): return (params["x"] - 0.3) ** 2')
+    >>> result = tune(f"{folder}/parabola.py:f", space=folder / "space.toml", trials=8, direction="minimize", seed=0,
+    ...               out=None, console=Console(file=io.StringIO()))
+    >>> abs(result.params["x"] - 0.3) < 0.1
+    True
+    """
+    for name, count in (("trials", trials), ("epochs", epochs)):
+        if count is not None and count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count!r}")
+    if direction not in ("maximize", "minimize"):
+        raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
+    domain = space_from(space)
+    chosen, settings = _policy(policy, options, epochs)
+    done = _check_journal(journal, resume)
+    run = Watched(find(target), target, epochs)
+    screen = Screen(run, console or Console(), trials, done, direction, quiet)
+    if not quiet:
+        screen.say(f"{target}: {trials} trials, {direction}, {chosen.__name__}{f', {done} done' if done else ''}")
+    start = time.monotonic()
+    try:
+        with screen:
+            result = optimize(
+                run,
+                domain,
+                trials,
+                policy=chosen,
+                direction=direction,
+                seed=seed,
+                journal=journal,
+                catch=() if stop_on_error else (Exception,),
+                callback=screen.finished,
+                **settings,
+            )
+    except NoData:
+        last = f"; the last one: {screen.failure}" if screen.failure else ""
+        raise NoData(f"all {trials} trials failed{last}") from None
+    except Exception as error:
+        if error is not run.error:
+            raise
+        raise SurefootError(f"the function raised {run.why()}") from error
+    _finish(result, screen, time.monotonic() - start, journal, out)
+    return result
+
+
+def _policy(name: str | None, words: Sequence[str], epochs: int | None) -> tuple[type[Policy], dict[str, Any]]:
+    """The policy class and the options of its constructor."""
+    chosen = policy_named(name or ("BOBOS" if epochs is not None else "ExpectedImprovement"))
+    options = options_from(words, chosen)
+    wanted = inspect.signature(chosen).parameters
+    if epochs is not None and "epochs" in wanted and options.setdefault("epochs", epochs) != epochs:
+        raise ValueError(f"--epochs {epochs} and --option epochs={options['epochs']} contradict each other")
+    for key, parameter in wanted.items():
+        if parameter.default is parameter.empty and key not in options and key != "domain":
+            needed = "--epochs N" if key == "epochs" else f"--option {key}=..."
+            raise ValueError(f"{chosen.__name__} needs {needed}")
+    return chosen, options
+
+
+def _check_journal(journal: str | os.PathLike[str] | None, resume: bool) -> int:
+    """How many trials a journal that may be continued holds already."""
+    if journal is None:
+        if resume:
+            raise ValueError("--resume needs --journal FILE: what should be continued?")
+        return 0
+    path = Path(journal)
+    if path.is_dir():
+        raise ValueError(f"the journal must be a file, and {path} is a folder")
+    if not resume and path.exists() and path.stat().st_size:
+        raise ValueError(f"{path} exists; add --resume to continue it, or choose another --journal")
+    return sum(event["event"] == "told" for event in Journal(path).read()[1])
+
+
+def _finish(
+    result: Result,
+    screen: Screen,
+    seconds: float,
+    journal: str | os.PathLike[str] | None,
+    out: str | os.PathLike[str] | None,
+) -> None:
+    """Print the outcome and write the page."""
+    view = View(result.policy, result.direction)
+    recommended = answer(view)
+    if screen.quiet:
+        screen.say(recommended[1])
+    else:
+        measured = [row for row in view.rows if row.value is not None]
+        best = [measured[i] for i in np.argsort(-view.quality, kind="stable")[:5]]
+        table = table_of(best, screen.console, title="Best runs", digits=view.digits())
+        screen.console.print("", table, "", sep="\n")
+        for line in recommended:
+            screen.say(line)
+        spent = "" if result.epochs is None else f", {result.epochs} epochs"
+        spent += f" ({result.saved} saved)" if result.saved else ""
+        screen.say(f"\n{standing(view.rows)}{spent}, {_duration(seconds)}, seed {result.policy.seed}")
+        if journal is not None:
+            screen.say(f"journal: {journal}")
+    if out is not None:
+        try:
+            target = page(result.policy, Path(out) / "index.html", title=screen.run.name, direction=result.direction)
+            said = f"page: {target}"
+        except MissingExtra as error:
+            said = f"no page: {error}"
+        if not screen.quiet:
+            screen.say(said)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

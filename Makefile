@@ -12,7 +12,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '1,3p' Makefile; echo '#   make test-all, make lint, make format, make clean'
+	@sed -n '1,3p' Makefile; echo '#   make test-all, make docs, make lint, make format, make clean'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -48,5 +48,9 @@ test: lint
 test-all: lint $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered
 
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html"
+
 clean:
-	rm -rf $(VENV) build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

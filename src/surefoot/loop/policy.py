@@ -323,6 +323,10 @@ class Policy(Record):
         """All measurements in the order they were told, failed runs included."""
         return list(self._observations)
 
+    def reports(self) -> dict[int, dict[int, float | None]]:
+        """Return what was reported of each run, by query id and then by step; empty for policies without ``steps``."""
+        return {id: dict(values) for id, values in self._reports.items()}
+
     def data(self) -> tuple[Array, Array, Array]:
         """Return points (n, d), values (n,) and noises (n,; NaN where not given) of successful measurements."""
         good = [o for o in self._observations if not o.failed]

@@ -11,8 +11,9 @@ The pictures are Matplotlib figures (extra ``plot``), the page is one HTML file 
 Importing this package does not import Matplotlib; drawing does.
 """
 
+from surefoot.report.curves import curves, task_weights
 from surefoot.report.page import page
 from surefoot.report.plots import map2d, parallel, slices, trace
 from surefoot.report.runs import Run, best_so_far, runs
 
-__all__ = ["Run", "best_so_far", "map2d", "page", "parallel", "runs", "slices", "trace"]
+__all__ = ["Run", "best_so_far", "curves", "map2d", "page", "parallel", "runs", "slices", "task_weights", "trace"]

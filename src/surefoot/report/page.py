@@ -12,37 +12,33 @@ True
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
-from importlib.metadata import version
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import surefoot
-from surefoot.domain import Candidates, Domain
-from surefoot.loop.errors import NoData
+from surefoot.domain import Candidates
 from surefoot.loop.journal import write_atomically
 from surefoot.loop.policy import Policy
-from surefoot.loop.types import Recommendation
 from surefoot.report import plots
-from surefoot.report.runs import Run, best_so_far, direction_of, runs
+from surefoot.report.curves import curves, lengths, steps_of, task_weights, weights_of
+from surefoot.report.runs import best_so_far
+from surefoot.report.settings import environment, settings
 from surefoot.report.theme import svg, variables
-from surefoot.report.view import coordinates, number, short
+from surefoot.report.view import View, number, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["environment", "page", "settings"]
+__all__ = ["page"]
 
 _PANELS = 12  # slices on a page
-_LONGEST = 2000  # characters of one setting
 
 
 def page(
@@ -80,18 +76,13 @@ def page(
     >>> "Nothing was measured yet" in path.read_text(encoding="utf-8")
     True
     """
-    direction = direction_of(policy, direction)
-    rows = runs(policy, direction=direction)
-    try:
-        answer = policy.recommend() if direction == "maximize" else policy.recommend().negated()
-    except NoData:
-        answer = None
+    view = View(policy, direction)
     sections = [
-        _head(policy, rows, answer, direction, label, title, summary, facts or {}),
-        _answer(policy.domain, answer, label),
-        _section("Pictures", _pictures(policy, rows, direction, label)),
-        _section("Runs", _table_of_runs(policy.domain, rows, direction, label)),
-        _section("Settings", _definitions(settings(policy, direction=direction))),
+        _head(view, label, title, summary, facts or {}),
+        _answer(view, label),
+        *_Pictures(view, label).sections(),
+        _section("Runs", _table_of_runs(view, label)),
+        _section("Settings", _definitions(settings(policy, direction=view.direction))),
         _section("Environment", _definitions(environment())),
     ]
     css = files("surefoot.report").joinpath("page.css").read_text(encoding="utf-8")
@@ -110,46 +101,12 @@ def page(
     return target
 
 
-def settings(policy: Policy, *, direction: str | None = None) -> dict[str, str]:
-    """Return everything that determines the run, as short texts.
-
-    >>> from surefoot import Box, RandomSearch
-    >>> settings(RandomSearch(Box.unit(1), seed=7))["seed"]
-    '7'
-    """
-    config = {key: value for key, value in policy.config().items() if key != "domain"}
-    stored = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
-    return {
-        "policy": type(policy).__name__,
-        "domain": short(repr(policy.domain), _LONGEST),
-        "direction": direction_of(policy, direction),
-        "seed": str(policy.seed),
-        **{key: short("default" if text == "null" else text, _LONGEST) for key, text in stored.items()},
-    }
-
-
-def environment() -> dict[str, str]:
-    """Return the versions a run depends on.
-
-    >>> sorted(environment())
-    ['numpy', 'python', 'scipy', 'surefoot', 'system']
-    """
-    return {
-        "surefoot": surefoot.__version__,
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "scipy": version("scipy"),
-        "system": f"{platform.system()} {platform.machine()}",
-    }
-
-
-# -- sections --------------------------------------------------------------------------------------------------------
-
 _DOCUMENT = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <meta name="generator" content="surefoot {version}">
 <title>{title}</title>
 <style>
@@ -167,116 +124,187 @@ _DOCUMENT = """<!doctype html>
 """
 
 
-def _section(title: str, content: str) -> str:
-    return f"<section>\n<h2>{escape(title)}</h2>\n{content}\n</section>"
+# -- the head --------------------------------------------------------------------------------------------------------
 
 
-def _head(
-    policy: Policy,
-    rows: Sequence[Run],
-    answer: Recommendation | None,
-    direction: str,
-    label: str,
-    title: str,
-    summary: str,
-    facts: Mapping[str, object],
-) -> str:
-    total = {status: sum(row.status == status for row in rows) for status in ("measured", "failed", "pending")}
+def _head(view: View, label: str, title: str, summary: str, facts: Mapping[str, object]) -> str:
+    total = {status: sum(row.status == status for row in view.rows) for status in ("measured", "failed", "pending")}
     shown: dict[str, object] = {}
-    if answer is not None:
-        best = best_so_far(rows, direction=direction)[-1]
-        shown[f"best measured {label}"] = number(float(best))
+    if len(view.y):
+        best = best_so_far(view.rows, direction=view.direction)[-1]
+        shown[f"best measured {label}"] = number(float(best), view.digits())
     shown |= {**facts, "runs": total["measured"] + total["failed"]}
     shown |= {status: total[status] for status in ("failed", "pending") if total[status]}
-    shown["policy"] = type(policy).__name__
-    tiles = "".join(
-        f'<div class="card{" main" if i == 0 and answer is not None else ""}">'
-        f"<dt>{escape(key)}</dt><dd>{_breakable(str(value))}</dd></div>"
-        for i, (key, value) in enumerate(shown.items())
-    )
+    if stopped := sum(row.stopped is not None and row.status != "pending" for row in view.rows):
+        shown["stopped early"] = stopped
+    shown["policy"] = type(view.policy).__name__
     paragraphs = "".join(f"<p>{escape(text.strip())}</p>" for text in summary.split("\n\n") if text.strip())
-    return f'<header>\n<h1>{escape(title)}</h1>\n{paragraphs}\n<dl class="facts">{tiles}</dl>\n</header>'
+    return f"<header>\n<h1>{escape(title)}</h1>\n{paragraphs}\n{_tiles(shown, bool(len(view.y)))}\n</header>"
 
 
-def _answer(domain: Domain, answer: Recommendation | None, label: str) -> str:
+def _answer(view: View, label: str) -> str:
+    answer, domain = view.answer, view.policy.domain
     if answer is None:
         return "<p>Nothing was measured yet, so there is nothing to recommend.</p>"
+    if view.recommended is None:  # an answer of another shape: a set, a group, fewer coordinates
+        return _section("Recommended", f'<div class="card pad"><pre>{escape(short(repr(answer), 2000))}</pre></div>')
     named = domain.params(answer.x) or dict(zip(domain.names, answer.x.tolist(), strict=True))
-    cells = [(name, _value(value)) for name, value in named.items()]
-    if answer.index is not None:
-        cells.insert(0, ("candidate", str(answer.index)))
+    chosen = {} if answer.index is None else {"candidate": answer.index}
     note = f"Rule: {answer.rule}."
     if answer.mean is not None:
-        note = f"Expected {label}: {number(answer.mean)}" + (
-            f", between {number(answer.lower)} and {number(answer.upper)}. "
+        digits = view.digits()
+        note = f"Expected {label}: {number(answer.mean, digits)}" + (
+            f", between {number(answer.lower, digits)} and {number(answer.upper, digits)}. "
             if answer.lower is not None and answer.upper is not None
             else ". "
         )
         note += f"Rule: {answer.rule}."
-    table = _table([name for name, _ in cells], [("", [value for _, value in cells])])
-    return _section("Recommended", f'<div class="card scroll">{table}</div>\n<p class="muted">{escape(note)}</p>')
+    tiles = _tiles({**chosen, **{name: _value(value) for name, value in named.items()}}, False)
+    return _section("Recommended", f'{tiles}\n<p class="muted">{escape(note)}</p>')
 
 
-def _pictures(policy: Policy, rows: Sequence[Run], direction: str, label: str) -> str:
-    if not any(row.status == "measured" for row in rows):
-        return "<p>There will be pictures after the first measurement.</p>"
-    options: dict[str, Any] = {"direction": direction, "label": label}
-    numbered = count()
+def _tiles(shown: Mapping[str, object], stressed: bool) -> str:
+    tiles = "".join(
+        f'<div class="card{" main" if i == 0 and stressed else ""}">'
+        f"<dt>{escape(short(str(key), 60))}</dt><dd>{_breakable(short(str(value), 200))}</dd></div>"
+        for i, (key, value) in enumerate(shown.items())
+    )
+    return f'<dl class="facts">{tiles}</dl>'
 
-    def card(figure: Figure, caption: str, description: str = "", kind: str = "") -> str:
-        image = svg(figure, name=f"f{next(numbered)}", description=description or caption)
+
+# -- pictures --------------------------------------------------------------------------------------------------------
+
+
+class _Pictures:
+    """All pictures of one view, in sections."""
+
+    def __init__(self, view: View, label: str) -> None:
+        self.view, self.label = view, label
+        self.options: dict[str, Any] = {"label": label}
+        self.ranked = plots.influence(view) if len(view.y) else []
+        self.sampled = " Of many runs, the best and an even sample of the others are drawn." * plots.sampled(view)
+        self._numbered = count()
+
+    def sections(self) -> list[str]:
+        """The sections that this policy gives pictures for."""
+        if not len(self.view.y) and not steps_of(self.view):
+            return [_section("Pictures", "<p>There will be pictures after the first measurement.</p>")]
+        made = [self.progress(), self.steps(), self.slices(), self.lines(), self.tasks()]
+        return [section for section in made if section]
+
+    def card(self, figure: Figure, caption: str, description: str = "", kind: str = "") -> str:
+        image = svg(figure, name=f"f{next(self._numbered)}", description=description or caption)
         text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+        if kind == "wide":  # on a narrow screen it is scrolled, so that its letters stay readable
+            image = f'<div style="min-width:{86 * figure.get_figwidth():.0f}px">{image}</div>'
         return f'<figure class="card {kind}"><div class="scroll">{image}</div>{text}</figure>'
 
-    names, axes = policy.domain.names, coordinates(policy.domain)
-    believes, ranked = hasattr(policy, "posterior"), plots.influence(policy)
-    first = [card(plots.trace(policy, **options), "Every run, and the best value so far.")]
-    if len(pair := sorted([i for i in ranked if not axes[i].labels and axes[i].low < axes[i].high][:2])) == 2:
-        where = f"{names[pair[0]]} and {names[pair[1]]}{', the others held' if len(ranked) > 2 else ''}."
-        titles = {"mean": f"Expected {label}" if believes else "Runs"}
-        if believes and len(ranked) == 2:
-            titles["std"] = "What is still unknown"
-        for what, title in titles.items():
-            figure = plots.map2d(policy, coordinates=(pair[0], pair[1]), what=what, **options)
-            first.append(card(figure, f"{title} over {where}"))
-    slices = [
-        card(plots.slices(policy, coordinates=[i], **options), "", f"{label} along {names[i]}")
-        for i in ranked[:_PANELS]
-    ]
-    lines = plots.parallel(policy, **options)
-    caption = "Each line is a run, the stronger its color the better. Orange: the best."
-    first, last = (
-        ([*first, card(lines, caption)], "") if len(ranked) < 3 else (first, card(lines, caption, kind="wide"))
-    )
-    return (
-        f'<div class="pictures">\n{"".join(first)}\n</div>\n'
-        f'<p class="muted">{escape(_about_slices(len(ranked), believes, label))}</p>\n'
-        f'<div class="pictures small">\n{"".join(slices)}\n</div>\n{last}'
-    )
+    def progress(self) -> str:
+        """Best so far, and a map of the two coordinates that matter most."""
+        if not len(self.view.y):
+            return ""
+        view, names = self.view, self.view.policy.domain.names
+        cards = [self.card(plots.trace(view, **self.options), f"The runs, and the best value so far.{self.sampled}")]
+        axes = [view.coordinate(i) for i in self.ranked]
+        usable = [axis.index for axis in axes if not axis.labels and axis.low < axis.high]
+        if len(pair := sorted(usable[:2])) == 2:
+            where = f"{names[pair[0]]} and {names[pair[1]]}{', the others held' if len(self.ranked) > 2 else ''}."
+            titles = {"mean": f"Expected {self.label}" if view.posterior is not None else "Runs"}
+            if view.posterior is not None and len(self.ranked) == 2:
+                titles["std"] = "What is still unknown"
+            for what, title in titles.items():
+                figure = plots.map2d(view, coordinates=(pair[0], pair[1]), what=what, **self.options)
+                cards.append(self.card(figure, f"{title} over {where}"))
+        if len(self.ranked) < 3:
+            cards.append(self.parallel())
+        return _section("Progress", _grid(cards))
+
+    def steps(self) -> str:
+        """Learning curves, where runs were followed step by step."""
+        rows = steps_of(self.view)
+        if not rows:
+            return ""
+        stopped = [row for row in rows if row.stopped is not None and row.status != "pending"]
+        longest = getattr(self.view.policy, "epochs", None) or max(max(row.curve) for row in rows)
+        made = sum(len(row.curve) for row in rows)
+        text = f"{len(rows)} runs were followed step by step, {made} steps in all."
+        if stopped:
+            saved = sum(longest - max(row.curve) for row in stopped)
+            text = (
+                f"{len(stopped)} of {len(rows)} runs were stopped early, which saved {saved} of {saved + made} steps. "
+                "The table of runs says why."
+            )
+        cards = [
+            self.card(curves(self.view, **self.options), "Each line is a run; a cross is where it was stopped."),
+            self.card(lengths(self.view), "How long each run was followed."),
+        ]
+        return _section("Learning curves", f'<p class="muted">{escape(text)}</p>\n{_grid(cards)}')
+
+    def slices(self) -> str:
+        """The belief along each coordinate."""
+        if not self.ranked:
+            return ""
+        names, many, believes = self.view.policy.domain.names, len(self.ranked), self.view.posterior is not None
+        cards = [
+            self.card(plots.slices(self.view, coordinates=[i], **self.options), "", f"{self.label} along {names[i]}")
+            for i in self.ranked[:_PANELS]
+        ]
+        marks = {"failed": "crosses failed ones", "pending": "triangles pending ones"}
+        extra = [mark for status, mark in marks.items() if any(row.status == status for row in self.view.rows)]
+        text = f"{', '.join(['Dots are runs', *extra])}; the dashed line marks the recommended value.{self.sampled}"
+        if believes:
+            held = ", the others held at the recommended values" if many > 1 else ""
+            text = f"Expected {self.label} along each parameter{held}, with its band. " + text
+            text += " What matters most comes first." if many > 1 else ""
+        text += f" {many - _PANELS} parameters are not drawn." if many > _PANELS else ""
+        title = "Along each parameter" if many > 1 else "Along the parameter"
+        return _section(title, f'<p class="muted">{escape(text)}</p>\n{_grid(cards, "small")}')
+
+    def parallel(self, kind: str = "") -> str:
+        caption = f"Each line is a run, the stronger its color the better. Orange: the best.{self.sampled}"
+        return self.card(plots.parallel(self.view, **self.options), caption, kind=kind)
+
+    def lines(self) -> str:
+        """All runs at once; with one or two coordinates this stands beside the map."""
+        return "" if len(self.ranked) < 3 else _section("All parameters at once", self.parallel("wide"))
+
+    def tasks(self) -> str:
+        """The weights of previous tasks."""
+        if weights_of(self.view) is None:
+            return ""
+        caption = "How much each previous task counted, ask after ask."
+        return _section("Previous tasks", _grid([self.card(task_weights(self.view), caption)]))
 
 
-def _about_slices(many: int, believes: bool, label: str) -> str:
-    text = "Dots are all runs; the dashed line marks the recommended value."
-    if believes:
-        held = ", the others held at the recommended values" if many > 1 else ""
-        text = f"Expected {label} along each parameter{held}, with its band. " + text
-        text += " What matters most comes first." if many > 1 else ""
-    return text + (f" {many - _PANELS} parameters are not drawn." if many > _PANELS else "")
+def _grid(cards: Iterable[str], kind: str = "") -> str:
+    return f'<div class="pictures {kind}">\n{"".join(cards)}\n</div>'
 
 
-def _table_of_runs(domain: Domain, rows: Sequence[Run], direction: str, label: str) -> str:
+# -- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _table_of_runs(view: View, label: str) -> str:
+    rows, domain = view.rows, view.policy.domain
     if not rows:
         return "<p>No runs yet.</p>"
-    values = [row.value for row in rows if row.value is not None]
-    best = (max if direction == "maximize" else min)(values) if values else None
-    body = []
+    best = view.y[view.quality.argmax()] if len(view.y) else None
+    listed, followed = isinstance(domain, Candidates), any(row.curve for row in rows)
+    digits, body = view.digits(), []
     for row in rows:
         state = "best" if best is not None and row.value == best else row.status
-        cells = ["told" if row.id is None else str(row.id), "" if row.value is None else number(row.value), row.status]
-        cells += [str(row.index)] if isinstance(domain, Candidates) else []
-        body.append((state, [*cells, *(_value(value) for value in row.params.values())]))
-    heads = ["run", label, "status", *(["candidate"] if isinstance(domain, Candidates) else []), *domain.names]
-    return f'<div class="card scroll runs">{_table(heads, body)}</div>'
+        cells = ["told" if row.id is None else str(row.id), "" if row.value is None else number(row.value, digits)]
+        cells += ["stopped" if row.stopped is not None and row.status == "measured" else row.status]
+        cells += [str(max(row.curve)) if row.curve else ""] if followed else []
+        cells += [str(row.index)] if listed else []
+        cells += [_value(value) for value in row.params.values()]
+        body.append((state, cells + ([row.stopped or ""] if followed else [])))
+    heads = ["run", label, "status", *(["steps"] if followed else []), *(["candidate"] if listed else [])]
+    heads += [*domain.names, *(["why stopped"] if followed else [])]
+    return f'<div class="card scroll runs">{_table(heads, body, "why" if followed else "")}</div>'
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section>\n<h2>{escape(title)}</h2>\n{content}\n</section>"
 
 
 def _definitions(entries: Mapping[str, str]) -> str:
@@ -284,16 +312,16 @@ def _definitions(entries: Mapping[str, str]) -> str:
         f'<tr><th scope="row">{escape(key)}</th><td><pre>{escape(value)}</pre></td></tr>'
         for key, value in entries.items()
     )
-    return f'<div class="card scroll"><table><tbody>{rows}</tbody></table></div>'
+    return f'<div class="card scroll"><table class="definitions"><tbody>{rows}</tbody></table></div>'
 
 
-def _table(heads: Iterable[str], rows: Iterable[tuple[str, list[str]]]) -> str:
+def _table(heads: Iterable[str], rows: Iterable[tuple[str, list[str]]], kind: str = "") -> str:
     head = "".join(f'<th scope="col">{escape(short(text, 60))}</th>' for text in heads)
     body = "".join(
         f'<tr class="{state}">' + "".join(f"<td>{escape(short(cell, 200))}</td>" for cell in cells) + "</tr>"
         for state, cells in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _breakable(text: str) -> str:

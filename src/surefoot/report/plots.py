@@ -16,8 +16,7 @@ Each function takes a policy and returns a Matplotlib figure, to be shown in a n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,29 +24,30 @@ from numpy.typing import NDArray
 
 from surefoot.loop.policy import Policy
 from surefoot.report.runs import best_so_far
-from surefoot.report.theme import LEVELS, STYLE, color, ramp, require_matplotlib
-from surefoot.report.view import Coordinate, View, number, short
+from surefoot.report.theme import LEVELS, canvas, color, ramp
+from surefoot.report.view import Coordinate, View, few, number, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["influence", "map2d", "parallel", "slices", "trace"]
+__all__ = ["influence", "map2d", "parallel", "sampled", "slices", "trace"]
 
 Array = NDArray[np.float64]
-_WIDE, _HIGH = 4.6, 3.1  # inches; small, so that the letters stay readable on a phone
+_WIDE, _HIGH = 4.1, 2.9  # inches; small, so that the letters stay readable on a phone
+_DOTS, _LINES = 600, 300  # of thousands of runs a picture draws the best and an even sample of the others
 
 
 # -- the figures -----------------------------------------------------------------------------------------------------
 
 
-def trace(policy: Policy, *, direction: str | None = None, label: str = "value") -> Figure:
+def trace(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw every measured value and the best so far.
 
     Parameters
     ----------
-    policy : Policy
-        Any policy.
+    policy : Policy or View
+        Any policy, or a view of it that several pictures share.
     direction : {"maximize", "minimize"}, optional
         Which way is better; by default what the journal says.
     label : str
@@ -59,42 +59,50 @@ def trace(policy: Policy, *, direction: str | None = None, label: str = "value")
     >>> trace(policy).axes[0].get_ylabel()
     'value'
     """
-    view = View(policy, direction)
-    with _figure(_WIDE, _HIGH) as figure:
+    view = View.of(policy, direction)
+    with canvas(_WIDE, _HIGH) as figure:
         axes = figure.add_subplot()
         rows = [row for row in view.rows if row.status in ("measured", "failed")]
         count = np.arange(1, len(rows) + 1)
         values = np.array([np.nan if row.value is None else row.value for row in rows])
         low, high = view.window()
         first = np.array([row.initial for row in rows], dtype=bool)
-        for mask, face, name in ((first, "none", "initial design"), (~first, color("belief"), "measured")):
-            if (mask & ~np.isnan(values)).any():
-                shown = np.clip(values[mask], low, high)
+        stopped = np.array([row.stopped is not None for row in rows], dtype=bool)
+        drawn = np.isin(count - 1, few(np.nan_to_num(view.sign * values, nan=-np.inf), 3 * _DOTS))
+        kinds = (
+            (first, "none", "o", "initial design"),
+            (~first & ~stopped, color("belief"), "o", "measured"),
+            (~first & stopped, "none", "v", "stopped early"),
+        )
+        for mask, face, marker, name in kinds:
+            chosen = mask & drawn & ~np.isnan(values)
+            if chosen.any():
                 axes.scatter(
-                    count[mask], shown, s=15, facecolor=face, edgecolor=color("belief"), linewidth=0.9, label=name
-                )
+                    count[chosen], np.clip(values[chosen], low, high), s=15 if len(rows) < 300 else 5, marker=marker,
+                    facecolor=face, edgecolor=color("belief"), linewidth=0.9 if len(rows) < 300 else 0.4, label=name,
+                )  # fmt: skip
         best = best_so_far(rows, direction=view.direction)
         axes.step(count, np.clip(best, low, high), where="post", color=color("accent"), label="best so far")
         failed = np.array([row.status == "failed" for row in rows], dtype=bool)
         if failed.any():
             bottom = high if view.direction == "minimize" else low
-            axes.scatter(
-                count[failed], np.full(failed.sum(), bottom), s=22, marker="x", color=color("bad"), label="failed"
-            )
-        axes.set(xlabel="run", ylabel=short(label, 40))
+            place = np.full(failed.sum(), bottom)
+            axes.scatter(count[failed], place, s=18, linewidth=1.2, marker="x", color=color("bad"), label="failed")
+        axes.set(xlabel="run", ylabel=short(label, 32))
         axes.set_ylim(*_padded(low, high))
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(axis="y")
         if rows:
-            figure.legend(loc="outside upper left", ncols=4)
+            _legend(figure, axes)
         _note_clipped(axes, values, low, high)
     return figure
 
 
-def parallel(policy: Policy, *, direction: str | None = None, label: str = "value") -> Figure:
+def parallel(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw every measured run as a line through its parameters to its value, the better ones darker.
 
-    Parameters are as in :func:`trace`. Coordinates that cannot vary are left out; of many, the first 24 are drawn.
+    Parameters are as in :func:`trace`. Coordinates that cannot vary are left out; of many, the first 24 are drawn, and
+    of many runs the best 150 and an even sample of the others.
 
     >>> from surefoot import Box, RandomSearch
     >>> policy = RandomSearch(Box([(0.0, 1.0), (5.0, 6.0)]), seed=0)
@@ -102,15 +110,16 @@ def parallel(policy: Policy, *, direction: str | None = None, label: str = "valu
     >>> [tick.get_text() for tick in parallel(policy).axes[0].get_xticklabels()]
     ['x0', 'x1', 'value']
     """
-    view = View(policy, direction)
+    view = View.of(policy, direction)
     axes_ = view.coordinates[:24]
     wide = _WIDE if len(axes_) < 3 else max(8.6, 1.15 * (len(axes_) + 1))
-    with _figure(wide, _HIGH) as figure:
+    with canvas(wide, _HIGH) as figure:
         axes = figure.add_subplot()
         low, high = view.window()
         columns = [c.unit(view.X[:, c.index]) for c in axes_] + [(np.clip(view.y, low, high) - low) / (high - low)]
         lines = np.column_stack(columns)
-        order = np.argsort(view.quality, kind="stable")
+        order = few(view.quality, _LINES)
+        order = order[np.argsort(view.quality[order], kind="stable")]
         shades = ramp()
         for rank, i in enumerate(order):
             level = int((LEVELS - 1) * (rank + 1) / max(len(order), 1))
@@ -135,7 +144,7 @@ def parallel(policy: Policy, *, direction: str | None = None, label: str = "valu
 
 
 def slices(
-    policy: Policy,
+    policy: Policy | View,
     *,
     coordinates: Sequence[int] | None = None,
     direction: str | None = None,
@@ -158,23 +167,23 @@ def slices(
     >>> len(slices(policy, coordinates=[1]).axes)
     1
     """
-    view = View(policy, direction)
+    view = View.of(policy, direction)
     chosen = view.coordinates if coordinates is None else [view.coordinate(i) for i in coordinates]
     columns = 1 if len(chosen) == 1 else 2 if len(chosen) < 5 else 3
     rows = math.ceil(len(chosen) / columns)
     wide, high = (3.3, 2.2) if columns == 1 else (3.2 * columns, 2.3 * rows)
-    with _figure(wide, high) as figure:
+    with canvas(wide, high) as figure:
         for place, coordinate in enumerate(chosen):
             axes = figure.add_subplot(rows, columns, place + 1)
             _slice(axes, view, coordinate)
             axes.set_xlabel(short(coordinate.name, 40))
             if place % columns == 0:
-                axes.set_ylabel(short(label, 40))
+                axes.set_ylabel(short(label, 24))
     return figure
 
 
 def map2d(
-    policy: Policy,
+    policy: Policy | View,
     *,
     coordinates: tuple[int, int] | None = None,
     what: str = "mean",
@@ -200,14 +209,14 @@ def map2d(
     """
     if what not in ("mean", "std"):
         raise ValueError(f"what must be 'mean' or 'std', got {what!r}")
-    view = View(policy, direction)
+    view = View.of(policy, direction)
     if coordinates is None:
-        ranked = [i for i in influence(policy) if not view.coordinate(i).labels]
+        ranked = [i for i in influence(view) if not view.coordinate(i).labels]
         if len(ranked) < 2:
             raise ValueError("a map needs two coordinates that are numbers and vary")
         coordinates = (min(ranked[:2]), max(ranked[:2]))
     across, up = (view.coordinate(i) for i in coordinates)
-    with _figure(_WIDE, _HIGH) as figure:
+    with canvas(_WIDE, _HIGH) as figure:
         axes = figure.add_subplot()
         u, v = across.grid(49), up.grid(49)
         if view.posterior is not None and len(u) > 1 and len(v) > 1:
@@ -220,17 +229,27 @@ def map2d(
             if what == "mean":  # the stronger the better, whatever the direction
                 surface = np.clip(surface, *view.window())
                 shades = shades[:: int(view.sign)]
-            _filled(figure, axes, u, v, surface, shades, short(name, 40))
+            _filled(figure, axes, u, v, surface, shades, short(name, 36))
         _scatter_runs(axes, view, across.index, up.index)
         across.prepare(axes, "x")
         up.prepare(axes, "y")
-        axes.set(xlabel=short(across.name, 40), ylabel=short(up.name, 40))
+        axes.set(xlabel=short(across.name, 40), ylabel=short(up.name, 32))
         axes.spines[:].set_visible(True)
-        figure.legend(loc="outside upper left", ncols=4)
+        _legend(figure, axes)
     return figure
 
 
-def influence(policy: Policy) -> list[int]:
+def sampled(view: View) -> bool:
+    """Whether there are so many runs that the pictures draw the best and an even sample of the others.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> sampled(View(RandomSearch(Box([(0.0, 1.0)]), seed=0)))
+    False
+    """
+    return len(view.y) > _LINES
+
+
+def influence(policy: Policy | View) -> list[int]:
     """Return the coordinates that vary, those along which the belief about the value varies most first.
 
     Without a posterior the order is the domain's.
@@ -240,29 +259,25 @@ def influence(policy: Policy) -> list[int]:
     >>> influence(surefoot.optimize(lambda x: -5 * (x[1] - 0.3) ** 2, box, 9, seed=0).policy)
     [1, 0]
     """
-    view = View(policy, None)
+    view = View.of(policy)
     if view.posterior is None:
         return [c.index for c in view.coordinates]
-    spans = {c.index: np.ptp(view.predict(view.along(c, c.grid(33)))[0]) for c in view.coordinates}
+    grids = [c.grid(33) for c in view.coordinates]
+    mean, _ = view.predict(np.concatenate([view.along(c, g) for c, g in zip(view.coordinates, grids, strict=True)]))
+    parts = np.split(mean, np.cumsum([len(grid) for grid in grids])[:-1])
+    spans = {c.index: float(np.ptp(part)) for c, part in zip(view.coordinates, parts, strict=True)}
     return sorted(spans, key=lambda i: -spans[i])
 
 
 # -- drawing ---------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _figure(wide: float, high: float) -> Iterator[Figure]:
-    """A figure in the house style, without the state of pyplot."""
-    with require_matplotlib().rc_context(STYLE):
-        from matplotlib.figure import Figure
-
-        yield Figure(figsize=(wide, high), layout="constrained")
-
-
 def _slice(axes: Axes, view: View, coordinate: Coordinate) -> None:
     low, high = view.window()  # the same in all slices, so that they can be compared
-    column, shown = view.X[:, coordinate.index], np.clip(view.y, low, high)
-    axes.scatter(column, shown, s=11, color=color("muted"), alpha=0.55, linewidth=0)
+    drawn = few(view.quality, _DOTS)
+    column, shown = view.X[drawn, coordinate.index], np.clip(view.y[drawn], low, high)
+    size = 11 if len(drawn) < _DOTS else 5
+    axes.scatter(column, shown, s=size, color=color("muted"), alpha=0.55, linewidth=0, clip_on=False)
     if view.posterior is not None:
         grid = coordinate.grid(121)
         mean, std = view.predict(view.along(coordinate, grid))
@@ -275,6 +290,13 @@ def _slice(axes: Axes, view: View, coordinate: Coordinate) -> None:
             axes.plot(grid, mean, color=color("belief"), marker="." if len(grid) < 20 else "")
     if view.recommended is not None:
         axes.axvline(view.recommended[coordinate.index], color=color("accent"), linewidth=1.2, linestyle=(0, (4, 3)))
+    bottom = high if view.direction == "minimize" else low
+    for status, marker, paint in (("failed", "x", "bad"), ("pending", "^", "accent")):
+        places = np.array([row.x[coordinate.index] for row in view.rows if row.status == status])
+        axes.scatter(
+            places, np.full(len(places), bottom), s=16, marker=marker, linewidth=1.1, color=color(paint),
+            clip_on=False, zorder=4,
+        )  # fmt: skip
     coordinate.prepare(axes, "x")
     axes.set_ylim(*_padded(*view.hopes(low, high)))
     axes.grid(axis="y")
@@ -300,6 +322,8 @@ def _scatter_runs(axes: Axes, view: View, across: int, up: int) -> None:
     }
     for status, shape in shapes.items():
         points = np.array([row.x for row in view.rows if row.status == status])
+        if status == "measured":
+            points = view.X[few(view.quality, _DOTS)]
         if len(points):
             axes.scatter(points[:, across], points[:, up], label=status, clip_on=False, zorder=3, **shape)
     if view.recommended is not None:
@@ -307,6 +331,13 @@ def _scatter_runs(axes: Axes, view: View, across: int, up: int) -> None:
             *view.recommended[[across, up]], marker="*", s=120, facecolor=color("accent"), edgecolor=color("paper"),
             linewidth=0.8, label="recommended", clip_on=False, zorder=4,
         )  # fmt: skip
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    """A legend above the picture, in as many lines as its names need."""
+    names = axes.get_legend_handles_labels()[1]
+    fits = max(1, min(len(names), 4 if sum(map(len, names)) < 42 else 3))
+    figure.legend(loc="outside upper left", ncols=fits, columnspacing=1.2, handletextpad=0.4, borderaxespad=0.2)
 
 
 def _note_clipped(axes: Axes, values: Array, low: float, high: float) -> None:

@@ -10,8 +10,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class Run:
         Row of the candidate.
     initial : bool
         Whether it belongs to the initial design.
+    curve : mapping of int to float
+        What was reported of it by step, in the user's direction; None for a step that gave no value.
+    stopped : str, optional
+        Why the policy had it stopped; None for a run that was not.
 
     >>> Run(0, np.array([0.5]), {"x0": 0.5}, 1.0, "measured").initial
     False
@@ -56,6 +60,8 @@ class Run:
     status: str
     index: int | None = None
     initial: bool = False
+    curve: Mapping[int, float | None] = field(default_factory=dict)
+    stopped: str | None = None
 
 
 def direction_of(policy: Policy, direction: str | None = None) -> str:
@@ -91,22 +97,19 @@ def runs(policy: Policy, *, direction: str | None = None) -> list[Run]:
     sign = -1.0 if direction_of(policy, direction) == "minimize" else 1.0
     queries, pending = policy.queries, {query.id for query in policy.pending}
     initial = {query.id for query in queries if query.note.get("initial")}
-    rows = [
-        Run(
-            o.id,
-            o.x,
-            _named(policy, o.x),
-            None if o.value is None else sign * o.value,
-            "failed" if o.failed else "measured",
-            o.index,
-            o.id in initial,
-        )
-        for o in policy.history
-    ]
+    curves, stopped = policy.reports(), dict(getattr(policy, "stopped", {}))
+
+    def run(id: int | None, x: Array, index: int | None, status: str, value: float | None = None) -> Run:
+        curve = {} if id is None else _signed(curves.get(id, {}).items(), sign)
+        why = None if id is None else stopped.get(id)
+        value = None if value is None else sign * value
+        return Run(id, x, _named(policy, x), value, status, index, id in initial, curve, why)
+
+    rows = [run(o.id, o.x, o.index, "failed" if o.failed else "measured", o.value) for o in policy.history]
     told = {row.id for row in rows}
     for status in ("cancelled", "pending"):
         rows += [
-            Run(q.id, q.x, _named(policy, q.x), None, status, q.index, q.id in initial)
+            run(q.id, q.x, q.index, status)
             for q in queries
             if q.id not in told and (q.id in pending) == (status == "pending")
         ]
@@ -123,6 +126,10 @@ def best_so_far(rows: Sequence[Run], *, direction: str = "maximize") -> Array:
     values = np.array([np.nan if row.value is None else row.value for row in rows], dtype=np.float64)
     better = np.fmin if direction == "minimize" else np.fmax
     return np.asarray(better.accumulate(values)) if len(values) else values
+
+
+def _signed(curve: Iterable[tuple[int, float | None]], sign: float) -> dict[int, float | None]:
+    return {step: None if value is None else sign * value for step, value in curve}
 
 
 def _named(policy: Policy, x: Array) -> dict[str, Any]:

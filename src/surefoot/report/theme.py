@@ -12,13 +12,15 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LEVELS", "STYLE", "color", "ramp", "require_matplotlib", "svg", "variables"]
+__all__ = ["LEVELS", "STYLE", "canvas", "color", "ramp", "require_matplotlib", "svg", "variables"]
 
 LEVELS = 12
 """Steps from the lowest value to the highest."""
@@ -147,6 +149,21 @@ def require_matplotlib() -> Any:
     return module
 
 
+@contextmanager
+def canvas(wide: float, high: float) -> Iterator[Figure]:
+    """Yield a figure of this size, in inches, in the house style and without the state of pyplot.
+
+    >>> with canvas(4.0, 3.0) as figure:
+    ...     axes = figure.add_subplot()
+    >>> axes.spines["top"].get_visible()
+    False
+    """
+    with require_matplotlib().rc_context(STYLE):
+        from matplotlib.figure import Figure
+
+        yield Figure(figsize=(wide, high), layout="constrained")
+
+
 def svg(figure: Figure, *, name: str, description: str = "") -> str:
     """Return a figure as an SVG element to stand inside an HTML page.
 
@@ -178,7 +195,8 @@ def svg(figure: Figure, *, name: str, description: str = "") -> str:
 
 
 def _themed(tag: str, name: str) -> str:
-    """Turn the colors of a tag into variables, and make its identifiers the figure's own."""
+    """Turn the colors of a tag into variables, make its identifiers the figure's own, and shorten its numbers."""
+    tag = re.sub(r"\d+\.\d{3,}", lambda digits: f"{float(digits.group()):.2f}".rstrip("0").rstrip("."), tag)
     tag = re.sub(r'(\bid="|\bhref="#|url\(#)', rf"\g<1>{name}-", tag.replace("xlink:href", "href"))
     for role, value in _THEMES["light"].items():
         tag = tag.replace(value, f"var(--{role})")

@@ -4,12 +4,16 @@
 >>> view = View(RandomSearch(Box([(0.0, 2.0)]), seed=0))
 >>> view.reference, view.posterior is None
 (array([1.]), True)
+
+Making a view is cheap; the belief and the answer are worked out when a picture first needs them, and once. A function
+that draws takes a policy or a view of it, so that all pictures of a page share one.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +28,7 @@ from surefoot.report.runs import direction_of, runs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Coordinate", "View", "coordinates", "number", "short"]
+__all__ = ["Coordinate", "View", "coordinates", "few", "number", "short", "window"]
 
 Array = NDArray[np.float64]
 
@@ -112,7 +116,7 @@ def coordinates(domain: Domain) -> list[Coordinate]:
 
 
 class View:
-    """The runs in the user's direction, the coordinates, and the belief if there is one.
+    """The runs in the user's direction, the coordinates, the answer, and the belief if there is one.
 
     Parameters
     ----------
@@ -139,16 +143,52 @@ class View:
         self.quality = self.sign * self.y
         self._all = coordinates(policy.domain)
         self.coordinates = [c for c in self._all if c.low < c.high] or self._all
-        believes = getattr(policy, "posterior", None)
-        self.posterior: Any = believes() if callable(believes) else None
         self.half = NormalDist().inv_cdf(0.5 + 0.5 * float(getattr(policy, "confidence", 0.95)))
-        self.recommended: Array | None
+
+    @classmethod
+    def of(cls, policy: Policy | View, direction: str | None = None) -> View:
+        """Return the view of a policy, or the given one if it looks in that direction."""
+        if not isinstance(policy, View):
+            return cls(policy, direction)
+        return policy if direction in (None, policy.direction) else cls(policy.policy, direction)
+
+    @cached_property
+    def answer(self) -> Any:
+        """The policy's answer in the user's direction; None while there is none."""
         try:
-            self.recommended = policy.recommend().x
+            answer = self.policy.recommend()
         except NoData:
-            self.recommended = None
-        middle = policy.domain.decode(0.5 * (policy.domain.lower + policy.domain.upper)[None])[0]
-        self.reference: Array = np.array(middle if self.recommended is None else self.recommended, dtype=np.float64)
+            return None
+        return answer.negated() if self.direction == "minimize" else answer
+
+    @cached_property
+    def recommended(self) -> Array | None:
+        """The recommended point, where the answer is one of the domain's."""
+        x = getattr(self.answer, "x", None)
+        return x if np.shape(x) == (self.policy.domain.dimension,) else None
+
+    @cached_property
+    def reference(self) -> Array:
+        """Where slices and maps cut: the recommended point, else the best run, else the middle."""
+        if self.recommended is not None:
+            return np.array(self.recommended, dtype=np.float64)
+        if len(self.y):
+            return np.array(self.X[np.argmax(self.quality)])
+        domain = self.policy.domain
+        return np.array(domain.decode(0.5 * (domain.lower + domain.upper)[None])[0], dtype=np.float64)
+
+    @cached_property
+    def posterior(self) -> Any:
+        """The belief over encoded points; None for a policy that has none, or one over something else."""
+        believes = getattr(self.policy, "posterior", None)
+        found = believes() if callable(believes) else None
+        inputs = np.shape(getattr(found, "X", None))
+        return None if len(inputs) == 2 and inputs[1] != self._seen(self.reference[None]).shape[1] else found
+
+    def _seen(self, points: Array) -> Array:
+        """What the belief sees of points: their encoding, and for runs that last many steps the last step."""
+        seen: Array = getattr(self.policy, "_seen", self.policy.domain.encode)(points)
+        return seen
 
     def coordinate(self, index: int) -> Coordinate:
         """Return one coordinate by its index, whether it varies or not."""
@@ -164,21 +204,12 @@ class View:
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean, in the user's direction, and standard deviation."""
-        mean, std = self.posterior.predict(self.policy.domain.encode(points))
+        mean, std = self.posterior.predict(self._seen(points))
         return self.sign * np.asarray(mean), np.asarray(std)
 
     def window(self) -> tuple[float, float]:
         """A range that shows the better three quarters of the values well; what is far worse is drawn at its edge."""
-        if not len(self.y):
-            return 0.0, 1.0
-        low, high = float(self.quality.min()), float(self.quality.max())
-        usual = high - float(np.quantile(self.quality, 0.25))
-        if usual > 0 and high - low > 3.0 * usual:
-            low = high - 2.5 * usual
-        if high <= low:
-            margin = 0.5 * abs(high) or 0.5
-            low, high = low - margin, high + margin
-        return (-high, -low) if self.direction == "minimize" else (low, high)
+        return window(self.y, self.direction)
 
     def hopes(self, low: float, high: float) -> tuple[float, float]:
         """The range, widened on its better side to what the recommended point may reach."""
@@ -188,18 +219,59 @@ class View:
         reach = float(mean[0] + self.sign * self.half * std[0])
         return (min(low, reach), high) if self.direction == "minimize" else (low, max(high, reach))
 
+    def digits(self) -> int:
+        """Significant digits that tell the measured values apart."""
+        if not len(self.y):
+            return 4
+        low, high = self.window()
+        largest = float(np.abs(np.clip(self.y, low, high)).max())
+        return int(np.clip(3 + math.ceil(math.log10(max(largest / (high - low), 1e-9))), 4, 9))
 
-def number(value: float) -> str:
+
+def window(values: Array, direction: str) -> tuple[float, float]:
+    """Return a range that shows the better three quarters of the values well and leaves out what is far worse.
+
+    >>> window(np.array([-1e6, 0.0, 1.0, 2.0, 3.0, 4.0]), "maximize")
+    (-5.375, 4.0)
+    """
+    if not len(values):
+        return 0.0, 1.0
+    quality = -values if direction == "minimize" else values
+    low, high = float(quality.min()), float(quality.max())
+    usual = high - float(np.quantile(quality, 0.25))
+    if usual > 0 and high - low > 3.0 * usual:
+        low = high - 2.5 * usual
+    if high <= low:
+        margin = 0.5 * abs(high) or 0.5
+        low, high = low - margin, high + margin
+    return (-high, -low) if direction == "minimize" else (low, high)
+
+
+def few(quality: Array, most: int) -> NDArray[np.intp]:
+    """Return at most ``most`` rows, in order: the better half of them the best there are, the rest spread evenly.
+
+    >>> few(np.array([0.0, 5.0, 1.0, 2.0, 3.0, 4.0]), 4)
+    array([0, 1, 4, 5])
+    """
+    if len(quality) <= most:
+        return np.arange(len(quality))
+    order = np.argsort(-quality, kind="stable")
+    best, others = order[: most // 2], np.sort(order[most // 2 :])
+    spread = others[np.linspace(0, len(others) - 1, most - len(best)).astype(np.intp)]
+    return np.sort(np.concatenate([best, spread]))
+
+
+def number(value: float, digits: int = 4) -> str:
     """Return a short decimal.
 
-    >>> number(0.001), number(1e-5), number(128.0)
-    ('0.001', '1e-5', '128')
+    >>> number(0.001), number(1e-5), number(128.0), number(0.97991, 5)
+    ('0.001', '1e-5', '128', '0.97991')
     """
-    text = f"{value:.4g}"
+    text = f"{value:.{digits}g}"
     if "e" not in text:
         return text
-    digits, exponent = text.split("e")
-    return f"{digits}e{int(exponent)}"
+    mantissa, exponent = text.split("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def short(text: str, longest: int) -> str:

@@ -8,7 +8,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.
 # One BLAS thread each: two test workers share the machine.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-all lint format docs clean
+.PHONY: demo test bench test-all lint format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -44,6 +44,10 @@ format: $(VENV)/.dev
 
 test: lint
 	$(ONE_THREAD) $(BIN)/pytest -n 2 -m 'not slow' --cov --cov-report=term:skip-covered -q
+
+# Hours, on a quiet machine: writes benchmarks/RESULTS.md.
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/all.py
 
 test-all: lint $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered

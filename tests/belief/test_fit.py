@@ -73,6 +73,20 @@ class TestClimb:
         np.testing.assert_allclose(top, 1.0, atol=1e-3)
         assert height == pytest.approx(0.0, abs=1e-6)
 
+    def test_gives_up_below_a_rival_only(self) -> None:
+        def run(rival: float) -> tuple[float, int]:
+            calls = []
+
+            def hill(x: np.ndarray) -> tuple[float, np.ndarray]:
+                calls.append(x)
+                return -rosen(x), -rosen_der(x)
+
+            return climb(hill, np.array([-1.0, 2.0, 0.5]), tolerance=1e-10, steps=200, rival=rival)[1], len(calls)
+
+        height, calls = run(-math.inf)
+        assert run(-1e6) == (height, calls)  # a rival far below changes nothing
+        assert run(1e6)[1] < calls / 2
+
     def test_survives_cliffs_and_plains(self) -> None:
         def cliff(x: np.ndarray) -> tuple[float, np.ndarray]:
             return (-math.inf, np.zeros(1)) if x[0] > 1.0 else (float(x[0]), np.ones(1))

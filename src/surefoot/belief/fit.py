@@ -9,8 +9,9 @@ is not a variable of the search, and by the envelope theorem the gradient in θ 
 ½ (S⁻¹r rᵀS⁻¹ − S⁻¹) pulled back through the kernel.
 
 The surface has several hills. A fit looks at the mode of the prior and at draws from it, half of them with much noise;
-climbs from the best of either half; and keeps the higher summit. With many measurements the climb is made on a random
-part of them first, and only finished on all; the quasi-Newton matrix is carried over, so that the finish is short.
+climbs from the best of either half, the second time with the curvature that the first climb has learned; and keeps the
+higher summit. With many measurements the climbs are made on a random part of them first, and only the higher one is
+finished on all; the curvature is carried over, so that the finish is short.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ __all__ = ["fit", "log_likelihood"]
 Array = NDArray[np.float64]
 
 DRAWS = 10  # starts beside the modes of the priors; an even number
-PART = 128  # measurements that a climb begins with
+PART = 64  # measurements that a climb begins with
+NEARLY = 2e-2  # a summit is reached when the next step promises less, in nats
 BURN = 10  # sweeps that slice sampling throws away
 REACH = 100.0  # a hyper-parameter beyond exp(±REACH) is nowhere
 JITTER = (EXACT, 1e-10, 1e-8, 1e-6)  # least noise, as a share of k(x, x), raised where rounding asks for it
@@ -67,6 +69,7 @@ class Evidence:
         # Every prior is a bell of θ; a missing one is infinitely wide.
         bells = [(0.0, math.inf, math.inf) if p is None or isinstance(p, Fixed) else p.bell for p in found]
         self.center, self.below, self.above = np.array(bells).T
+        self.weights = np.stack([self.below, self.above]) ** -2.0
         pinned = (gp.priors or {}).get("mean") if priors else Fixed()
         self.mean = gp.mean if not isinstance(pinned, Fixed) or pinned.value is None else pinned.value
         self.free_mean = not isinstance(pinned, Fixed)
@@ -86,21 +89,21 @@ class Evidence:
     def __call__(self, x: Array, gradient: bool = True) -> tuple[float, Array]:
         """Return the log density (up to a constant) and its gradient (empty unless asked for); keeps the best mean."""
         theta = self.full(x)
-        if not (np.abs(theta[:-1]).max() < REACH and theta[-1] < REACH):
+        if not (abs(theta[:-1]).max() < REACH and theta[-1] < REACH):
             return -math.inf, np.zeros_like(x)
         K, pull = self.kernel(theta[:-1])
         S, n, excess = self.S, len(K), math.exp(theta[-1])
-        diagonal = S.reshape(-1)[:: n + 1]
+        diagonal, noise = S.reshape(-1)[:: n + 1], self.given + excess * self.unknown
         for level in JITTER:
             np.copyto(S, K)
-            diagonal += np.maximum(self.given + excess * self.unknown, level * diagonal)
+            diagonal += np.maximum(noise, level * diagonal)
             U, info = dpotrf(S.T, lower=0, clean=1, overwrite_a=1)  # in place: S becomes the lower factor
             if info == 0:
                 break
         else:
             return -math.inf, np.zeros_like(x)
         (a, b), distance = dpotrs(U, self.right.T)[0].T, theta - self.center
-        weight = np.where(distance < 0, self.below, self.above) ** -2
+        weight = np.where(distance < 0, *self.weights)
         if self.free_mean:
             self.mean = float(a.sum() / b.sum())
         alpha = a - self.mean * b
@@ -139,13 +142,15 @@ def climb(
     start: Array,
     curvature: Array | None = None,
     *,
-    tolerance: float = 1e-2,
+    tolerance: float = NEARLY,
     steps: int = 60,
+    rival: float = -math.inf,
 ) -> tuple[Array, float, Array]:
     """Maximize by BFGS; return the summit, its height and the inverse curvature there.
 
-    Stops when the quadratic model promises less than ``tolerance``. A step is at most 2 long in any coordinate, a
-    factor of e² in a hyper-parameter: the model is not to be trusted further.
+    Stops when the quadratic model promises less than ``tolerance``, or after a few steps if even ten times its promise
+    would leave the climb below ``rival``, a height that is reached elsewhere. A step is at most 2 long in any
+    coordinate, a factor of e² in a hyper-parameter: the model is not to be trusted further.
 
     >>> top, height, _ = climb(lambda x: (-(x @ x), -2.0 * x), np.array([3.0, -1.0]), tolerance=1e-12)
     >>> bool(abs(top).max() < 1e-5)
@@ -153,11 +158,11 @@ def climb(
     """
     x, (value, slope) = start, density(start)
     H = curvature
-    for _ in range(steps):
+    for count in range(steps):
         step = slope / max(1.0, np.abs(slope).max()) if H is None else H @ slope
         step *= min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
         gain = float(slope @ step)
-        if not gain > tolerance:
+        if not gain > tolerance or (count >= 4 and value + 10.0 * gain < rival):
             break
         length = 1.0
         for _ in range(12):
@@ -218,7 +223,9 @@ def fit(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None, rng: np.ran
         starts = _starts(evidence, rng)
         heights = np.array([part(start, gradient=False)[0] for start in starts])
         order = [2 * int(np.argmax(heights[::2])), 2 * int(np.argmax(heights[1::2])) + 1]
-        tops = [climb(part, starts[i]) for i in order]
+        better, other = sorted(order, key=lambda i: -heights[i])
+        first = climb(part, starts[better], _curvature(part))
+        tops = [first, climb(part, starts[other], first[2], rival=first[1])]
         if part is not evidence:  # what a part took for the best hill need not be the best of all
             tops = [(x, evidence(x, gradient=False)[0], H) for x, _, H in tops]
         best, _, H = max(tops, key=lambda top: top[1])
@@ -266,6 +273,12 @@ def _starts(evidence: Evidence, rng: np.random.Generator) -> Array:
     if free[-1] and spread > 0:
         starts[1::2, -1] = math.log(0.2 * spread)
     return starts
+
+
+def _curvature(evidence: Evidence) -> Array:
+    """A first guess of the inverse curvature: that of the priors, and a tenth of a nat for every measurement."""
+    prior = evidence.weights.max(axis=0)[evidence.free]
+    return np.diag(1.0 / (prior + 0.1 * len(evidence.y)))
 
 
 def slice_sample(evidence: Evidence, start: Array, count: int, rng: np.random.Generator) -> list[Array]:

@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 
 # Covariances held at once, in numbers: a processor likes its temporaries in cache (but each block costs a round of its
 # threads), a device likes few large launches.
-BLOCK, DEVICE_BLOCK = 2**18, 2**25
+BLOCK, DEVICE_BLOCK = 2**16, 2**25
 # Exact joint draws factorize an (M, M) matrix: 4096 candidates take 128 MB and about a second.
 LARGEST_SAMPLE = 4096
 # A variance below this fraction of the prior's is rounding error: no measurement is taken to be more exact.
@@ -336,26 +336,33 @@ class GridPosterior:
         n, i = self.n, int(chosen[0])
         if n == len(self._V):
             self._grow()
-        pivot = float(self.var[i]) + variance
-        scale = 1.0 / math.sqrt(pivot)
-        step = None if y is None else (y - float(self.mean[i])) * scale
+        # Arrays of one number each: reading them here would make a device finish before it is given the real work.
+        pivot = self.var[i : i + 1] + variance
+        scale = 1.0 / self._xp.sqrt(pivot)
+        step = None if y is None else (y - self.mean[i : i + 1]) * scale
         for part, C in self._covariances(chosen):
-            w = C[0] * scale
-            self._V[n, part] = w
+            w, mean, var = self._V[n, part], self.mean[part], self.var[part]  # views
+            w[...] = C[0] * scale
             if step is not None:
-                self.mean[part] += step * w
-            self.var[part] = self._xp.maximum(self.var[part] - w * w, 0.0)
+                mean += step * w
+            var -= w * w
+            self._xp.clip(var, 0.0, None, out=var)
         self.indices.append(i)
-        self._gains.append(0.5 * math.log(pivot / variance))
+        self._gains.append(0.5 * math.log(float(pivot[0]) / variance))
 
     def _covariances(self, chosen: NDArray[np.intp]) -> Iterator[tuple[slice, Any]]:
         """Posterior covariances (b, block) of the chosen with one block of candidates after the other: *the* pass."""
         V, n = self._V, self.n
-        X = self.points[chosen]
         # One candidate is a matrix-vector product, several are a matrix-matrix product; copied, so that both are BLAS.
-        U = self._xp.asarray(V[:n, int(chosen[0])] if chosen.size == 1 else V[:n, chosen].T, copy=True)
+        # A slice spares the one candidate the way of its index to a device.
+        first = slice(int(chosen[0]), int(chosen[0]) + 1)
+        rows = first if chosen.size == 1 else chosen
+        X, U = self.points[rows], self._xp.asarray(V[:n, rows].T, copy=True)
         for part in self._parts(chosen.size):
-            yield part, self.gp.kernel(X, self.points[part]) - U @ V[:n, part]
+            known = (U[0] if chosen.size == 1 else U) @ V[:n, part]  # the long part: a device starts with it
+            C = self.gp.kernel(X, self.points[part])
+            C -= known
+            yield part, C
 
     def _parts(self, rows: int) -> Iterator[slice]:
         """Slices of the candidates, so many that ``rows`` values for each fill one block."""

@@ -47,13 +47,17 @@ def _positive(value: ArrayLike, what: str) -> Array:
     return array
 
 
-def _squared_distance(X: Any, Z: Any) -> Any:
-    """Σᵢ (xᵢ − zᵢ)², without the cancellation of the expanded square."""
-    if is_numpy_array(X):
-        return cdist(X, Z, "sqeuclidean")
-    total = (X[:, None, 0] - Z[None, :, 0]) ** 2
-    for i in range(1, X.shape[1]):
-        total += (X[:, None, i] - Z[None, :, i]) ** 2
+def _squared_distance(X: Any, Z: Any, lengths: list[float]) -> Any:
+    """Σᵢ (xᵢ − zᵢ)²/ℓᵢ² of tensors, without the cancellation of the expanded square.
+
+    One coordinate after the other, by Python numbers: a device is sent no array and asked for none, so it never waits.
+    """
+    total: Any = 0.0
+    for i, length in enumerate(lengths):
+        difference = X[:, None, i] - Z[None, :, i]
+        difference /= length
+        difference *= difference
+        total = total + difference if i else difference
     return total
 
 
@@ -94,18 +98,22 @@ class Stationary(Kernel):
     def frequencies(self, count: int, dimension: int, rng: np.random.Generator) -> Array:
         """Draw from the spectral density, shape (count, dimension): E cos ωᵀ(x − z) = k(x, z)/variance."""
 
-    def _scaled(self, X: Any) -> Any:
+    def _check(self, X: Any) -> None:
         if self.lengthscale.ndim and self.lengthscale.size != X.shape[1]:
             raise ValueError(
                 f"kernel has {self.lengthscale.size} length-scales but the points have {X.shape[1]} columns"
             )
-        if is_numpy_array(X):
-            return X / self.lengthscale
-        return X / array_namespace(X).asarray(self.lengthscale.tolist(), dtype=X.dtype, device=X.device)
+
+    def _scaled(self, X: Array) -> Array:
+        self._check(X)
+        return X / self.lengthscale
 
     def _r2(self, X: Any, Z: Any | None) -> Any:
-        A = self._scaled(X)
-        return _squared_distance(A, A if Z is None else self._scaled(Z))
+        if is_numpy_array(X):
+            A = self._scaled(X)
+            return cdist(A, A if Z is None else self._scaled(Z), "sqeuclidean")
+        self._check(X)
+        return _squared_distance(X, X if Z is None else Z, np.broadcast_to(self.lengthscale, X.shape[1]).tolist())
 
     def __call__(self, X: Any, Z: Any | None = None) -> Any:
         K = self.profile(self._r2(X, Z))
@@ -136,19 +144,26 @@ class Stationary(Kernel):
     def with_theta(self, theta: ArrayLike) -> Self:
         return type(self)(**self._arguments(theta))
 
+    def _at(self, theta: Array) -> Self:
+        """The same as :meth:`with_theta`, unchecked: a fit calls often."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self._arguments(theta))
+        return twin
+
     def scaled(self, factor: float) -> Self:
         data = self.to_dict()
         del data["kernel"]
         return self.from_dict({**data, "variance": factor * self.variance})
 
     def over(self, X: Array) -> Evaluate:
+        self._check(X)
         centered = X - X.mean(axis=0)
         # A fit calls often: fresh memory would cost more than the arithmetic.
         r2, K, slope, G = np.empty((4, len(X), len(X)))
 
         def evaluate(theta: Array) -> Pulled:
-            kernel = self.with_theta(theta)
-            A = kernel._scaled(centered)
+            kernel = self._at(theta)
+            A = centered / kernel.lengthscale
             cdist(A, A, "sqeuclidean", out=r2)
             kernel._fill(r2, K, slope)
             np.multiply(K, kernel.variance, out=K)
@@ -177,7 +192,7 @@ class Stationary(Kernel):
 
     def pull_input(self, X: Array, Z: Array) -> Pulled:
         A, B = self._scaled(X), self._scaled(Z)
-        r2 = _squared_distance(A, B)
+        r2 = cdist(A, B, "sqeuclidean")
         K, slope = np.empty((2, *r2.shape))
         self._fill(r2, K, slope)
         K *= self.variance

@@ -41,7 +41,7 @@ def climb(function: Function, T: Array, *, iterations: int, tolerance: float = 1
     T : array of shape (m, k)
         Starts in the unit cube.
     iterations : int
-        Calls of the function. After a third of them a start is given up when even ten times its predicted gain leaves
+        Calls of the function. After a sixth of them a start is given up when even ten times its predicted gain leaves
         it below the best; after all of them those that still contend for the best go on, at most three times as long.
     tolerance : float
         A start has arrived when its next step promises less than this.
@@ -65,7 +65,7 @@ def climb(function: Function, T: Array, *, iterations: int, tolerance: float = 1
         promise = np.where(fresh, np.abs(Gf).max(axis=1), np.vecdot(P, Gf))
         reach = np.abs(P).max(axis=1)
         done = (promise <= tolerance) | (length * np.where(fresh, FIRST, reach) < SHORTEST) | ~np.isfinite(values)
-        if call >= iterations // 3:
+        if call >= iterations // 6:
             hope = 10.0 if call < iterations else 1.0
             done |= values + hope * promise < max(heights.max(), values.max())
         if done.any():

@@ -46,6 +46,7 @@ EXHAUSTIVE = 4096  # finite domains up to this size are scored point by point
 RADII = (0.2, 0.04, 0.008, 0.0016, 0.0003)  # of the clouds around seeds, in units of the domain's extent
 CLOUD = 10  # points per seed and radius
 TIES = 1e-9  # share of the range of scores within which two of them count as equal
+NEARLY = 1e-8  # a climb has arrived when its next step promises less, in shares of the spread of scores
 ROUNDS = 8  # of discrete moves and climbs in a mixed space
 
 
@@ -296,6 +297,6 @@ def _climb(score: Score, domain: Domain, E: Array, columns: Mask, iterations: in
         return values, G
 
     T = np.clip((E[:, cols] - lower) / width, 0.0, 1.0)
-    ends, heights = climb(function, T, iterations=iterations)
+    ends, heights = climb(function, T, iterations=iterations, tolerance=NEARLY)
     E[:, cols] = lower + ends * width
     return E, heights * scale

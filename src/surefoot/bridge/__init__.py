@@ -1,0 +1,1 @@
+"""Other people's software: one module per host, each with its own extra."""

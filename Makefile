@@ -4,15 +4,16 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+RAY    ?= .venv-ray
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # One BLAS thread each: two test workers share the machine.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test bench test-all lint format docs clean
+.PHONY: demo test bench test-all test-ray lint format docs clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '1,3p' Makefile; echo '#   make test-all, make docs, make lint, make format, make clean'
+	@sed -n '1,3p' Makefile; echo '#   make test-all, make test-ray, make docs, make lint, make format, make clean'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -52,9 +53,19 @@ bench: $(VENV)/.bench
 test-all: lint $(VENV)/.bench
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered
 
+# Ray Tune in an environment of its own: it does not go together with Flower. Data frames come with it.
+$(RAY)/.ray: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,sklearn]' 'ray[tune]==2.60.*' pytest
+	@touch $@
+
+test-ray: $(RAY)/.ray
+	$(ONE_THREAD) $(RAY)/bin/pytest -q tests/bridge/test_ray_tune.py src/surefoot/bridge/ray_tune \
+	  tests/bridge/test_sklearn_search.py::test_data_frames
+
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
 
 clean:
-	rm -rf $(VENV) build dist site .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RAY) build dist site .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

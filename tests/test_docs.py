@@ -36,7 +36,7 @@ def name_of(path: Path) -> str:
 def modules() -> list[ModuleType]:
     """Import every module of the package."""
     made = [surefoot]
-    for found in pkgutil.walk_packages(surefoot.__path__, "surefoot."):
+    for found in pkgutil.walk_packages(surefoot.__path__, "surefoot.", onerror=lambda name: None):
         try:
             made.append(importlib.import_module(found.name))
         except (ImportError, MissingExtra):

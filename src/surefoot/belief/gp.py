@@ -100,6 +100,12 @@ class GP:
         if unknown:
             raise ValueError(f"priors for unknown parameters {sorted(unknown)}; this GP has {self.names} and 'mean'")
 
+    def __getstate__(self) -> dict[str, Any]:  # a mapping proxy cannot be pickled
+        return {**vars(self), "priors": dict(self.priors or {})}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, priors=MappingProxyType(state["priors"]))
+
     @classmethod
     def automatic(cls, domain: Domain, *, kernel: Stationary | None = None, samples: int = 0) -> GP:
         """Return a GP that fits itself to measurements in a domain, after each of them.

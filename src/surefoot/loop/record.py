@@ -149,6 +149,10 @@ class Record(ABC, metaclass=_Meta):
             policy.journal.append(*policy._events[len(found) :])
         return policy
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy is made again from the same events. It has no journal: that has one writer.
+        return _remade, (type(self), self._arguments, self.seed, self.events, self._cache())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write :meth:`state` to a file, atomically."""
         write_atomically(Path(path), dumps(self.state()))
@@ -187,6 +191,16 @@ class Record(ABC, metaclass=_Meta):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _remade(
+    kind: type[Record], arguments: dict[str, Any], seed: int, events: list[dict[str, Any]], cache: dict[str, Any]
+) -> Record:
+    """What unpickling calls."""
+    made: Record = kind(**arguments, seed=seed)
+    made._replay(events)
+    made._restore(cache)
+    return made
 
 
 def _full_signature(cls: type) -> inspect.Signature:

@@ -1,0 +1,7 @@
+"""What cannot even be imported without its host is left out where the host is not installed."""
+
+import importlib.util
+
+collect_ignore = []
+if importlib.util.find_spec("ray") is None:
+    collect_ignore += ["src/surefoot/bridge/ray_tune", "tests/bridge/ray_experiment.py"]

@@ -1,0 +1,1 @@
+"""Bayesian optimization with Bayesian optimal stopping: decision tables, learning curves, real tuning."""

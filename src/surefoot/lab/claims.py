@@ -391,7 +391,8 @@ class Equal(Claim):
                 verdict = "holds"
             elif low > margin or high < -margin:
                 verdict = "fails"
-            findings.append(_finding(f"{label} ± {margin:.3g}", margin, estimate, (low, high), a.size, verdict))
+            published = margin if math.isfinite(margin) else None  # one repetition has no standard error
+            findings.append(_finding(f"{label} ± {margin:.3g}", published, estimate, (low, high), a.size, verdict))
         return findings
 
     def _margin(self, reading: Reading, a: Array, b: Array, replicates: Replicates) -> float:

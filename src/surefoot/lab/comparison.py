@@ -34,6 +34,7 @@ def compare(
     *,
     initial: int = 0,
     recommend: bool = False,
+    watch: Callable[[Policy], Mapping[str, float]] | None = None,
 ) -> dict[str, Trace]:
     """Run each policy for a budget of measurements and return its regrets.
 
@@ -54,6 +55,8 @@ def compare(
         Uniform points that every policy is told first.
     recommend : bool
         Also ask for a recommendation after each measurement.
+    watch : callable, optional
+        Called with the policy after each measurement; the numbers it returns become series of the trace.
 
     Returns
     -------
@@ -71,7 +74,7 @@ def compare(
         raise ValueError(f"the budget is at least one measurement, got {budget}")
     start = problem.domain.sample(initial, replicate.rng("initial")) if initial else None
     return {
-        name: _trace(make(problem.domain, replicate.integer), problem, budget, replicate, start, recommend)
+        name: _trace(make(problem.domain, replicate.integer), problem, budget, replicate, start, recommend, watch)
         for name, make in policies.items()
     }
 
@@ -83,6 +86,7 @@ def _trace(
     replicate: Replicate,
     start: np.ndarray | None,
     recommend: bool,
+    watch: Callable[[Policy], Mapping[str, float]] | None,
 ) -> Trace:
     noise = replicate.rng("noise")
     best = np.inf
@@ -91,16 +95,21 @@ def _trace(
             policy.tell(x, problem.measure(x, noise))
         best = float(problem.regret(start).min())
     points, reported = [], []
+    watched: list[Mapping[str, float]] = []
     for _ in range(budget):
         query = policy.ask()
         policy.tell(query, problem.measure(query.x, noise))
         points.append(query.x)
         if recommend:
             reported.append(policy.recommend().x)
+        if watch is not None:
+            watched.append(watch(policy))
     regret = problem.regret(np.array(points))
     series = {
         "regret": regret,
         "simple_regret": np.minimum(np.minimum.accumulate(regret), best),
         "cumulative_regret": np.cumsum(regret),
     }
-    return Trace(**series, **({"reported_regret": problem.regret(np.array(reported))} if recommend else {}))
+    if recommend:
+        series["reported_regret"] = problem.regret(np.array(reported))
+    return Trace(**series, **{key: np.array([seen[key] for seen in watched]) for key in (watched or [{}])[0]})

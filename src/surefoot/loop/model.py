@@ -159,7 +159,7 @@ class ModelPolicy(Policy):
         """Mean and standard deviation at all candidates."""
         if isinstance(belief, GridPosterior):
             return belief.mean, belief.std
-        return belief.predict(self.domain.points)  # type: ignore[attr-defined]
+        return belief.predict(self._seen(self.domain.points))  # type: ignore[attr-defined]
 
     def _best_candidate(self, values: Array, step: int) -> Proposal:
         return Proposal(index=argmax(values, rng=self.stream("ties", step), exclude=self._excluded_rows()))
@@ -179,8 +179,7 @@ class ModelPolicy(Policy):
         X, _, _ = self.data()
         if not len(X):
             return None
-        mean = belief.mean(belief.X[: len(X)])  # hallucinated points come after the measured ones
-        return X[np.argsort(-mean, kind="stable")[:count]]
+        return X[np.argsort(-belief.mean(self._seen(X)), kind="stable")[:count]]
 
     def _initial_choice(self, step: int) -> Proposal | None:
         """A design point while there are too few measurements, or none that succeeded."""
@@ -206,12 +205,23 @@ class ModelPolicy(Policy):
         """
         if self._over_all_candidates(self.gp):
             X, y, noise = self._encoded()
-            return self._fit(self._due(len(y))).condition(X, y, noise)
+            return self._fit(self._due(self._successes())).condition(X, y, noise)
         return cast(Posterior, self._believe()).copy()
 
     def _over_all_candidates(self, gp: GP) -> bool:
         """Whether the belief is kept at all candidates at once; a mixture of hyper-parameters has no such form."""
         return isinstance(self.domain, Candidates) and not (gp.members or gp.samples)
+
+    def _seen(self, X: Array) -> Array:
+        """What the belief sees of points (n, d) that could be measured."""
+        return self.domain.encode(X)
+
+    def _span(self, runs: int) -> int:
+        """How many rows of :meth:`_encoded` the first successful measurements fill: one each, unless overridden."""
+        return runs
+
+    def _successes(self) -> int:
+        return sum(not o.failed for o in self._observations)
 
     def _encoded(self) -> tuple[Array, Array, Array | None]:
         X, y, noise = self.data()
@@ -233,15 +243,16 @@ class ModelPolicy(Policy):
             return self.gp
         if at not in self._fits:
             X, y, noise = self._encoded()
-            fitted = self.gp.fit(X[:at], y[:at], None if noise is None else noise[:at], rng=self.stream("fit", at))
+            end = self._span(at)
+            fitted = self.gp.fit(X[:end], y[:end], None if noise is None else noise[:end], rng=self.stream("fit", at))
             self._fits = {**{key: gp for key, gp in self._fits.items() if key == self._fit_at}, at: fitted}
         return self._fits[at]
 
     def _believe(self) -> Posterior | GridPosterior:
         """Return the belief over encoded points (all candidates at once on ``Candidates``), in step with the data."""
         X, y, noise = self._encoded()
-        at = self._due(len(y))
-        belief, start = self._belief, at or 0
+        at = self._due(self._successes())
+        belief, start = self._belief, self._span(at or 0)
         if belief is None or self._belief_at != at or belief.n > len(y):
             gp = self._fit(at)
             first = None if noise is None else noise[:start]
@@ -277,7 +288,7 @@ class ModelPolicy(Policy):
                 if isinstance(belief, GridPosterior):
                     belief.hallucinate(cast(int, index))
                 else:
-                    point = self.domain.encode(x[None])
+                    point = self._seen(x[None])
                     belief.append(point[0], float(belief.mean(point)[0]))
                 done += 1
             yield belief
@@ -288,8 +299,11 @@ class ModelPolicy(Policy):
     # -- answering ---------------------------------------------------------------------------------------------------
 
     def _recommend(self) -> Recommendation:
-        X, _, _ = self.data()
-        mean, std = self.posterior().predict(self.domain.encode(X))
+        return self._most_promising(self.data()[0], "highest posterior mean among measured points")
+
+    def _most_promising(self, X: Array, rule: str) -> Recommendation:
+        """The point of X (n, d) with the highest posterior mean."""
+        mean, std = self.posterior().predict(self._seen(X))
         best = int(np.argmax(mean))
         half = float(ndtri(0.5 + 0.5 * self.confidence) * std[best])
         return self._recommendation(
@@ -297,7 +311,7 @@ class ModelPolicy(Policy):
             mean=float(mean[best]),
             lower=float(mean[best]) - half,
             upper=float(mean[best]) + half,
-            rule="highest posterior mean among measured points",
+            rule=rule,
         )
 
     def _cache(self) -> dict[str, Any]:

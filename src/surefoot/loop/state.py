@@ -21,7 +21,7 @@ import numpy as np
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Kernel, kernel_from_dict
 from surefoot.domain import Box, Candidates, Space, domain_from_dict
-from surefoot.loop.widths import RKHS, Constant, Continuous, Finite, width_from_dict
+from surefoot.loop.widths import RKHS, Constant, Continuous, Finite, Logarithmic, width_from_dict
 
 __all__ = ["pack", "storable", "unpack"]
 
@@ -48,7 +48,7 @@ def storable(cls: T) -> T:
 
 for _domain in (Box, Candidates, Space):
     _readers[_domain.__name__] = domain_from_dict
-for _width in (Constant, Continuous, Finite, RKHS):
+for _width in (Constant, Continuous, Finite, Logarithmic, RKHS):
     _readers[_width.__name__] = width_from_dict
 _readers["GP"] = GP.from_dict
 _readers["Kernel"] = kernel_from_dict
@@ -90,7 +90,10 @@ def unpack(stored: Any, given: Any = None) -> Any:
     ValueError: 'my_cost' is code and was stored by name only
     """
     if isinstance(stored, list):
-        return [unpack(item) for item in stored]
+        if given is not None and (not isinstance(given, (list, tuple)) or len(given) != len(stored)):
+            raise ValueError(f"the value passed again is not a list of {len(stored)}")
+        again = [None] * len(stored) if given is None else given
+        return [unpack(item, one) for item, one in zip(stored, again, strict=True)]
     if not isinstance(stored, dict):
         return stored
     if "$code" in stored:
@@ -105,7 +108,9 @@ def unpack(stored: Any, given: Any = None) -> Any:
     if kind == "array":
         return np.asarray(unpack(stored["value"]))
     if given is not None:
-        if pack(given) != stored:
+        known = stored["value"].get("sha256") if isinstance(stored["value"], dict) else None
+        # What was stored by its hash is compared by its hash.
+        if pack(given) != stored if known is None else getattr(given, "sha256", None) != known:
             raise ValueError(f"the {kind} passed again differs from the stored one")
         return given
     if kind not in _readers:

@@ -17,7 +17,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol, Self
 
-__all__ = ["RKHS", "Constant", "Continuous", "Finite", "Width", "width_from_dict"]
+__all__ = ["RKHS", "Constant", "Continuous", "Finite", "Logarithmic", "Width", "width_from_dict"]
 
 
 class Width(Protocol):
@@ -129,6 +129,31 @@ class Continuous(_Base):
         if dimension is None:
             raise ValueError("the width Continuous needs the dimension")
         return math.sqrt(self.scale * dimension * math.log(1.0 + step * dimension / (1.0 - self.confidence)))
+
+
+@dataclass(frozen=True)
+class Logarithmic(_Base):
+    """The practical width of multi-fidelity and additive work: √(scale · p log 2t), p the dimension plus ``extra``.
+
+    ``root=False`` leaves the root out, as in the code that came with BO-BOS. No guarantee goes with either.
+
+    >>> round(Logarithmic(0.2)(step=10, dimension=2), 3)
+    1.095
+    """
+
+    scale: float = 0.2
+    extra: int = 0
+    root: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.scale > 0:
+            raise ValueError(f"scale must be positive, got {self.scale!r}")
+
+    def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
+        if dimension is None:
+            raise ValueError("the width Logarithmic needs the dimension")
+        value = self.scale * (dimension + self.extra) * math.log(2.0 * step)
+        return math.sqrt(value) if self.root else value
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shlex
@@ -12,12 +11,11 @@ import traceback
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import surefoot
 from surefoot import cli
 from surefoot.lab.target import find
-from surefoot.loop.errors import MissingData, MissingExtra
+from surefoot.loop.errors import MissingData
 
 
 def command(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -189,6 +187,7 @@ def test_tune_and_show_pass_their_options(monkeypatch, capsys):
         "minimize",
     ]
     words += ["--policy", "p", "--option", "a=1", "--option", "b=2", "--seed", "4", "--epochs", "6", "--out", "o"]
+    words += ["--transfer", "old.jsonl", "--transfer", "studies"]
     assert command(*words, "--stop-on-error", "--quiet", monkeypatch=monkeypatch) == 0
     assert seen == {
         "target": "m:f",
@@ -201,6 +200,7 @@ def test_tune_and_show_pass_their_options(monkeypatch, capsys):
         "options": ["a=1", "b=2"],
         "seed": 4,
         "epochs": 6,
+        "transfer": [Path("old.jsonl"), Path("studies")],
         "out": Path("o"),
         "stop_on_error": True,
         "quiet": True,
@@ -255,45 +255,6 @@ def test_a_closed_pipe_is_no_traceback():
     process.stderr.close()
     process.wait(timeout=60)
     assert "Traceback" not in message
-
-
-# -- the demo --------------------------------------------------------------------------------------------------------
-
-
-def test_demo_in_a_pipe_and_again_on_a_terminal(tmp_path):
-    """It prints what fits, writes a page and a journal, and does the same when it is run again in the same folder."""
-    from surefoot.lab.demo import SPACE, demo
-
-    folder, printed, journals = tmp_path / "new", [], []
-    for width, terminal in [(40, False), (100, True)]:
-        text = io.StringIO()
-        target = demo(trials=3, seed=1, out=folder, console=Console(file=text, width=width, force_terminal=terminal))
-        assert target == folder / "index.html"
-        html = target.read_text(encoding="utf-8")
-        assert html.count("<svg") == html.count("</svg>") >= 2 + SPACE.dimension
-        printed.append(text.getvalue())
-        journals.append((folder / "journal.jsonl").read_text())
-    assert journals[0] == journals[1]
-    policy = surefoot.load(folder / "journal.jsonl")
-    policy.close()
-    assert len(policy.history) == 3
-    assert "run   3/3" in printed[0]
-    assert max(len(line) for line in printed[0].splitlines() if "index.html" not in line) <= 40
-    for text in printed:
-        assert "best" in text
-        assert "unseen images" in text
-
-
-@pytest.mark.parametrize("missing", ["sklearn", "matplotlib"])
-def test_demo_says_what_to_install(missing, tmp_path, monkeypatch):
-    from surefoot.lab.demo import demo
-
-    for name in [name for name in sys.modules if name.split(".")[0] == missing]:
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingExtra, match=r"pip install 'surefoot\[demo\]'"):
-        demo(trials=2, out=tmp_path / "never")
-    assert not (tmp_path / "never").exists()
 
 
 # -- the documentation -----------------------------------------------------------------------------------------------

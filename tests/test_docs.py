@@ -26,7 +26,12 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 
-PAGE_OF = {"BOBOS": "bo-bos", "RMGPUCB": "rm-gp-ucb", "RMGPTS": "rm-gp-ucb"}  # names that no rule spells
+PAGE_OF = {
+    "BOBOS": "bo-bos",
+    "RMBOBOS": "rm-bo-bos",
+    "RMGPUCB": "rm-gp-ucb",
+    "RMGPTS": "rm-gp-ucb",
+}  # names that no rule spells
 
 
 def name_of(path: Path) -> str:

@@ -47,11 +47,19 @@ _HOMES = {
     "surefoot.policy.improvement": ["ExpectedImprovement", "ProbabilityOfImprovement"],
     "surefoot.policy.thompson": ["ThompsonSampling"],
     "surefoot.policy.entropy": ["MaxValueEntropySearch"],
+    "surefoot.policy.meta": ["RMGPUCB"],
+    "surefoot.policy.meta_thompson": ["RMGPTS"],
+    "surefoot.policy.rgpe": ["RGPE"],
+    "surefoot.policy.taf": ["TAF"],
+    "surefoot.policy.tasks": ["Task"],
+    "surefoot.policy.early_stop": ["BOBOS"],
+    "surefoot.policy.early_stop_transfer": ["RMBOBOS"],
 }
 _MODULES = {
     "widths": "surefoot.loop.widths",
     "lab": "surefoot.lab",
     "report": "surefoot.report",
+    "stopping": "surefoot.stopping",
     "testing": "surefoot.testing",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -59,7 +67,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 if TYPE_CHECKING:
-    from surefoot import lab, report, testing
+    from surefoot import lab, report, stopping, testing
     from surefoot.belief.gp import GP
     from surefoot.belief.kernels import SE, Linear, Matern, RationalQuadratic
     from surefoot.domain import Box, Candidates, Choice, Float, Int, Space
@@ -79,10 +87,17 @@ if TYPE_CHECKING:
     from surefoot.loop.record import load
     from surefoot.loop.types import FAILED, Advice, Outcome, Query, Recommendation
     from surefoot.optimizer import Result, optimize
+    from surefoot.policy.early_stop import BOBOS
+    from surefoot.policy.early_stop_transfer import RMBOBOS
     from surefoot.policy.entropy import MaxValueEntropySearch
     from surefoot.policy.gp_ucb import GPUCB
     from surefoot.policy.improvement import ExpectedImprovement, ProbabilityOfImprovement
+    from surefoot.policy.meta import RMGPUCB
+    from surefoot.policy.meta_thompson import RMGPTS
+    from surefoot.policy.rgpe import RGPE
     from surefoot.policy.search import RandomSearch, SobolSearch
+    from surefoot.policy.taf import TAF
+    from surefoot.policy.tasks import Task
     from surefoot.policy.thompson import ThompsonSampling
 
 

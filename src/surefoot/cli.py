@@ -82,7 +82,8 @@ def tune(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Which policy, or MODULE:CLASS of your own. By default ExpectedImprovement; BOBOS with --epochs.",
+            help="Which policy, or MODULE:CLASS of your own. By default ExpectedImprovement; BOBOS with --epochs, "
+            "RMGPUCB with --transfer, RMBOBOS with both.",
         ),
     ] = None,
     option: Annotated[
@@ -95,6 +96,12 @@ def tune(
     epochs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Length of a whole run, for an objective that yields once per epoch."),
+    ] = None,
+    transfer: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="JOURNAL", help="Learn from this earlier study, or from a folder of their journals; repeatable."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the page.")] = Path("surefoot-tune"),
     page: Annotated[bool, typer.Option("--page/--no-page", help="Whether to write the page.")] = True,
@@ -122,6 +129,9 @@ def tune(
       surefoot tune objective.py:epochs \\
         --space space.toml --trials 30 \\
         --epochs 50
+      surefoot tune objective.py:epochs \\
+        --space space.toml --trials 30 \\
+        --epochs 50 --transfer run.jsonl
 
     \b
     space.toml:
@@ -152,6 +162,7 @@ def tune(
             options=option or [],
             seed=seed,
             epochs=epochs,
+            transfer=transfer or [],
             out=out if page else None,
             stop_on_error=stop_on_error,
             quiet=quiet,
@@ -190,11 +201,14 @@ def show(
 def demo(
     trials: Annotated[int, typer.Option(help="How many networks to try.")] = 40,
     seed: Annotated[int, typer.Option(help="Names all random draws; the same seed asks the same.")] = 0,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the page and the journal.")] = Path(
-        "surefoot-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the page, the journal and earlier studies.")
+    ] = Path("surefoot-demo"),
 ) -> None:
-    """Tune a real model on the digits data and write a page with pictures (about half a minute).
+    """Tune a neural network on handwritten digits, epoch by epoch, and write a page with pictures (about a minute).
+
+    Networks that will not beat the best one are abandoned half-way, and what earlier studies in the folder have found
+    is used. The first time these are made too. An interrupted demo goes on when it is started again.
 
     \b
     Example:

@@ -29,7 +29,7 @@ from surefoot.report import Run, best_so_far, page
 from surefoot.report.runs import direction_of
 from surefoot.report.view import View, coordinates, number, short, window
 
-__all__ = ["Reading", "answer", "curve_of", "read", "show", "shown", "standing", "table_of"]
+__all__ = ["Reading", "answer", "curve_of", "read", "saved_state", "show", "shown", "standing", "table_of"]
 
 _TICK = 12  # characters of a learning curve in a table
 _PLAIN: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left", "title_style": "bold", "show_edge": False}
@@ -69,7 +69,7 @@ def read(path: str | os.PathLike[str], *, direction: str | None = None) -> Readi
     ...     read(path).policy  # while the journal is open
     RandomSearch(Box([(0.0, 1.0)]), asked=1, measured=1)
     """
-    state = _state(Path(path))
+    state = saved_state(path)
     way, note = direction or state.get("direction"), ""
     try:
         policy = Policy.from_state(state)
@@ -81,7 +81,15 @@ def read(path: str | os.PathLike[str], *, direction: str | None = None) -> Readi
     return Reading(policy, direction_of(policy, way), state["policy"], note)
 
 
-def _state(file: Path) -> dict[str, Any]:
+def saved_state(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a journal or a saved state holds, as ``policy.state()`` would; a journal's direction beside it.
+
+    >>> saved_state("nowhere.jsonl")
+    Traceback (most recent call last):
+    ...
+    ValueError: there is no journal or saved state at nowhere.jsonl
+    """
+    file = Path(path)
     if not file.is_file():
         raise ValueError(f"there is no journal or saved state at {file}")
     first, newline, _ = file.read_bytes().partition(b"\n")

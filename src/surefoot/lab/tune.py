@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 
 from surefoot.lab.show import answer, standing, table_of
+from surefoot.lab.storage import as_begun, earlier_studies, trust
 from surefoot.lab.target import find, options_from, policy_named, space_from
 from surefoot.lab.watch import Screen, Watched
 from surefoot.loop.errors import MissingExtra, NoData, SurefootError
@@ -42,6 +43,7 @@ def tune(
     options: Sequence[str] = (),
     seed: int | None = None,
     epochs: int | None = None,
+    transfer: Sequence[str | os.PathLike[str]] = (),
     out: str | os.PathLike[str] | None = "surefoot-tune",
     stop_on_error: bool = False,
     quiet: bool = False,
@@ -64,13 +66,16 @@ def tune(
     direction : {"maximize", "minimize"}
         Which way is better.
     policy : str, optional
-        Name of a policy, or ``MODULE:CLASS``; by default BO-BOS when ``epochs`` is given, else expected improvement.
+        Name of a policy, or ``MODULE:CLASS``; by default expected improvement, BO-BOS with ``epochs``, RM-GP-UCB with
+        ``transfer``, and the two together (``RMBOBOS``) with both.
     options : sequence of str
         Options of the policy as ``key=value``.
     seed : int, optional
         Names all random draws; by default the journal's, or a new one.
     epochs : int, optional
         Length of a whole run, for functions that yield a value per epoch; longer ones are cut there.
+    transfer : sequence of paths
+        Journals of earlier studies, or folders of them, to learn from; of a resumed run, what it was begun with counts.
     out : path, optional
         Folder of the page; None writes none.
     stop_on_error : bool
@@ -95,12 +100,22 @@ def tune(
     if direction not in ("maximize", "minimize"):
         raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
     domain = space_from(space)
-    chosen, settings = _policy(policy, options, epochs)
+    chosen, settings = _policy(policy, options, epochs, bool(transfer))
     done = _check_journal(journal, resume)
+    found = earlier_studies(transfer, domain, direction=direction, besides=journal)
+    if transfer:
+        settings["tasks"] = as_begun(journal, found.tasks)
+        if not settings["tasks"]:
+            reasons = f" ({'; '.join(found.skipped)})" if found.skipped else ""
+            raise ValueError(f"no earlier study to learn from in {', '.join(map(str, transfer))}{reasons}")
     run = Watched(find(target), target, epochs)
     screen = Screen(run, console or Console(), trials, done, direction, quiet)
     if not quiet:
         screen.say(f"{target}: {trials} trials, {direction}, {chosen.__name__}{f', {done} done' if done else ''}")
+        for task in settings["tasks"] if transfer else ():
+            screen.say(f"learning from {task.name}, {len(task)} runs")
+        for reason in found.skipped:
+            screen.say(f"not learning from {reason}")
     start = time.monotonic()
     try:
         with screen:
@@ -127,16 +142,29 @@ def tune(
     return result
 
 
-def _policy(name: str | None, words: Sequence[str], epochs: int | None) -> tuple[type[Policy], dict[str, Any]]:
-    """The policy class and the options of its constructor."""
-    chosen = policy_named(name or ("BOBOS" if epochs is not None else "ExpectedImprovement"))
+_USUAL = {
+    (False, False): "ExpectedImprovement",
+    (True, False): "BOBOS",
+    (False, True): "RMGPUCB",
+    (True, True): "RMBOBOS",
+}  # by whether runs have epochs, and whether there are earlier studies
+
+
+def _policy(
+    name: str | None, words: Sequence[str], epochs: int | None, transfer: bool
+) -> tuple[type[Policy], dict[str, Any]]:
+    """The policy class and the options of its constructor, except the earlier tasks."""
+    chosen = policy_named(name or _USUAL[epochs is not None, transfer])
     options = options_from(words, chosen)
     wanted = inspect.signature(chosen).parameters
+    if transfer and "tasks" not in wanted:
+        raise ValueError(f"{chosen.__name__} knows no earlier studies; --transfer needs a policy such as RMGPUCB")
     if epochs is not None and "epochs" in wanted and options.setdefault("epochs", epochs) != epochs:
         raise ValueError(f"--epochs {epochs} and --option epochs={options['epochs']} contradict each other")
+    given = {"domain", *options, *(["tasks"] if transfer else [])}
     for key, parameter in wanted.items():
-        if parameter.default is parameter.empty and key not in options and key != "domain":
-            needed = "--epochs N" if key == "epochs" else f"--option {key}=..."
+        if parameter.default is parameter.empty and key not in given:
+            needed = {"epochs": "--epochs N", "tasks": "--transfer JOURNAL"}.get(key, f"--option {key}=...")
             raise ValueError(f"{chosen.__name__} needs {needed}")
     return chosen, options
 
@@ -177,6 +205,8 @@ def _finish(
         spent = "" if result.epochs is None else f", {result.epochs} epochs"
         spent += f" ({result.saved} saved)" if result.saved else ""
         screen.say(f"\n{standing(view.rows)}{spent}, {_duration(seconds)}, seed {result.policy.seed}")
+        if trusted := trust(result.policy):
+            screen.say(f"weights of earlier studies: {trusted}")
         if journal is not None:
             screen.say(f"journal: {journal}")
     if out is not None:

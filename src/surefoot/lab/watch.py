@@ -164,7 +164,7 @@ class Screen:
     ) -> None:
         self.run, self.console, self.trials, self.quiet = run, console, trials, quiet
         self.sign = -1.0 if direction == "minimize" else 1.0
-        self.failure = ""
+        self.failure = self._spent = ""
         self._headed = False
         self._bars: Progress | None = None
         if console.is_terminal and not quiet:
@@ -188,7 +188,7 @@ class Screen:
 
     def _reached(self, epoch: int) -> None:
         if self._bars is not None:
-            self._bars.update(self._task, description=f"epoch {epoch}{self._of()}")
+            self._bars.update(self._task, description=f"epoch {epoch}{self._of()}{self._spent}")
 
     def _of(self) -> str:
         return "" if self.run.epochs is None else f"/{self.run.epochs}"
@@ -209,7 +209,9 @@ class Screen:
         self.run.forget()
         if self._bars is not None:
             self._row(query.id, None if value is None else self.sign * value, best, curve, stopped, params)
-            self._bars.update(self._task, completed=count, description="")
+            used, saved = (getattr(policy, f"epochs_{word}", None) for word in ("used", "saved"))
+            self._spent = "" if saved is None else f", {used} in all, [green]{saved} saved[/]"
+            self._bars.update(self._task, completed=count, description=self._spent.removeprefix(", "))
         elif not self.quiet:
             outcome = f"failed, {self.failure}" if value is None else f"value {number(self.sign * value)}"
             parts = [outcome, f"best {number(best)}" if values else "", self._length(curve, stopped), params]

@@ -431,3 +431,27 @@ class PolicyContract:
         assert twin.state() == policy.state()
         with pytest.raises(ValueError, match="closed"):
             policy.report(query, 3, 0.7)
+
+    @every_domain
+    def test_resumed_in_the_middle_of_a_run(self, kind: str) -> None:
+        """A policy rebuilt after any report gives the rest of the advice, and the next query, of the live one."""
+        policy = self.make(kind)
+        if not policy.steps:
+            return
+        for number in range(4):
+            query = self.ask(policy)
+            twins, last = [], query.fidelity or 6
+            for step in range(1, min(6, last) + 1):
+                value = self.value(policy.domain, query.x) * (1.0 - 0.6**step) * (0.2 if number == 3 else 1.0)
+                advice = policy.report(query, step, value)
+                assert all(twin.report(query, step, value) == advice for twin in twins)
+                if number >= 2:
+                    twins.append(Policy.from_state(json.loads(json.dumps(policy.state()))))
+                if advice.stop:
+                    break
+            policy.tell(query)
+            for twin in twins:
+                twin.tell(query)
+            if number == 3:
+                assert twins[0].state()["events"] == policy.state()["events"]
+                assert self.ask(twins[0]) == self.ask(policy)

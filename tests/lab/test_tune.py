@@ -300,7 +300,13 @@ def start(folder: Path, words: list[str], pause: str = "0") -> subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_hears_interrupts,
     )
+
+
+def _hears_interrupts() -> None:
+    """What runs in the background of a shell has inherited to ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(path: Path, lines: int, process: subprocess.Popen[str]) -> None:

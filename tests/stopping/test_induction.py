@@ -37,7 +37,7 @@ def by_loops(paths, wins, cells, k1, k2, cost, minimum):
             if j < H - 1:
                 go_on = cost + np.mean([value[j + 1, state[s][j + 1]] for s in here])
             value[j, m] = min(stop, accept, go_on)
-            if len(here) > minimum and min(stop, accept) <= go_on + 1e-12:
+            if len(here) > minimum and min(stop, accept) <= go_on * (1.0 + 1e-12) + 1e-12:
                 decisions[j, m] = STOP if stop <= accept else ACCEPT
     return decisions, value
 

@@ -216,7 +216,8 @@ def induce(
             next_value = np.where(seen[j + 1], value[j + 1], 0.0)
             if math.isfinite(k1) or math.isfinite(k2):
                 L0 = cost + moves[j] @ next_value / weight[j]
-                own = np.where(last[j] <= L0, own, CONTINUE)  # ties end the run
+                # Ties end the run, also those that rounding hides.
+                own = np.where(last[j] <= L0 * (1.0 + 1e-12) + 1e-12, own, CONTINUE)
                 value[j] = np.minimum(L0, last[j])
             saved[j] = moves[j] @ np.where(seen[j + 1], saved[j + 1], 0.0) / weight[j]
         own = np.where(seen[j] & np.isfinite(last[j]), own, CONTINUE)

@@ -29,10 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Domain
+from surefoot.loop.errors import NotSupported
 from surefoot.loop.events import as_outcome
 from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy
-from surefoot.loop.types import FAILED, Outcome, Query, Recommendation
+from surefoot.loop.types import FAILED, LevelSet, Outcome, Query, Recommendation
 from surefoot.policy.improvement import ExpectedImprovement
 
 __all__ = ["Result", "optimize"]
@@ -47,24 +48,29 @@ class Result:
     'highest posterior mean among measured points'
     """
 
-    recommendation: Recommendation
+    recommendation: Recommendation | LevelSet
     policy: Policy
     direction: str
 
     @property
     def x(self) -> NDArray[np.float64]:
         """The recommended point."""
-        return self.recommendation.x
+        return self._point().x
 
     @property
     def params(self) -> dict[str, Any] | None:
         """The recommended parameters, on a ``Space``."""
-        return self.recommendation.params
+        return self._point().params
 
     @property
     def value(self) -> float | None:
         """The value to expect there."""
-        return self.recommendation.mean
+        return self._point().mean
+
+    def _point(self) -> Recommendation:
+        if isinstance(self.recommendation, Recommendation):
+            return self.recommendation
+        raise NotSupported("the answer is a level set, not a point: look at result.recommendation")
 
     @property
     def epochs(self) -> int | None:
@@ -103,7 +109,8 @@ def optimize(
     domain : Box, Candidates or Space
         Where points may lie.
     budget : int
-        Number of measurements, those already in the journal included.
+        Number of measurements, those already in the journal included; a policy that was given an ``accuracy`` may need
+        fewer.
     policy : policy class, optional
         Which policy; ``ExpectedImprovement`` by default. ``options`` go to its constructor.
     direction : {"maximize", "minimize"}
@@ -133,7 +140,7 @@ def optimize(
     log = None if journal is None else Journal(journal, direction=direction)
     chooser = policy(domain, seed=seed, journal=log, **options)
     try:
-        while len(chooser.history) < budget:
+        while len(chooser.history) < budget and not _accurate(chooser):
             query = chooser.pending[0] if chooser.pending else chooser.ask()
             _measure(chooser, query, objective, direction, catch)
             if callback is not None:
@@ -142,6 +149,12 @@ def optimize(
     finally:
         chooser.close()
     return Result(answer if direction == "maximize" else answer.negated(), chooser, direction)
+
+
+def _accurate(policy: Policy) -> bool:
+    """Whether a policy that was given an accuracy has reached it."""
+    wanted = getattr(policy, "accuracy", None)
+    return bool(wanted and policy.history and getattr(policy, "finished", False))
 
 
 def _measure(

@@ -24,7 +24,7 @@ from surefoot.lab.terminal import along, chart, sparkline
 from surefoot.loop.errors import SurefootError
 from surefoot.loop.journal import Journal, check_schema, loads
 from surefoot.loop.policy import Policy
-from surefoot.loop.types import Recommendation
+from surefoot.loop.types import LevelSet, Recommendation
 from surefoot.report import Run, best_so_far, page
 from surefoot.report.runs import direction_of
 from surefoot.report.view import View, coordinates, number, short, window
@@ -274,6 +274,9 @@ def answer(view: View) -> list[Text]:
     best, digits = view.answer, view.digits()
     if best is None:
         return [Text("no recommendation: no run has given a value", style="yellow")]
+    if isinstance(best, LevelSet):
+        found = json.dumps({**best.counts(), "threshold": best.threshold})
+        return [Text("Level set", style="bold"), Text(found, style="green"), Text(f"by {best.rule}")]
     if not isinstance(best, Recommendation):  # a policy with another question has another kind of answer
         return [Text("Answer", style="bold"), Text(str(best))]
     point = json.dumps(best.x.tolist() if best.params is None else best.params, ensure_ascii=False)

@@ -1,6 +1,7 @@
 """What passes between a policy and the person, or program, who measures.
 
-A policy hands out a :class:`Query`, receives an :class:`Outcome`, and answers with a :class:`Recommendation`.
+A policy hands out a :class:`Query`, receives an :class:`Outcome`, and answers with a :class:`Recommendation`, or with a
+:class:`LevelSet` where the question is what lies above a threshold.
 Policies that watch a run while it is going answer each report with an :class:`Advice`.
 
 >>> Outcome(0.9, cost=12.0).failed, FAILED.failed
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAILED", "Advice", "Observation", "Outcome", "Query", "Recommendation"]
+__all__ = ["FAILED", "Advice", "LevelSet", "Observation", "Outcome", "Query", "Recommendation"]
 
 Array = NDArray[np.float64]
 
@@ -188,6 +189,69 @@ class Recommendation:
 
     def __hash__(self) -> int:
         return hash((self.x.tobytes(), self.rule))
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSet:
+    """The answer to "where does it exceed the threshold?": points above, points below, and points not decided yet.
+
+    Parameters
+    ----------
+    above, below, undecided : boolean array of shape (n,)
+        Which points are known to lie above the threshold, which below, and which may lie on either side; every point
+        is in exactly one of the three.
+    rule : str
+        What decided.
+    points : array of shape (n, d), optional
+        The points themselves: the candidates, or what stands for a box.
+    threshold : float, optional
+        The threshold, or its best estimate where it is a share of an unknown maximum.
+    predicted : boolean array of shape (n,), optional
+        The best guess of what lies above, the undecided points included: by posterior mean.
+
+    >>> answer = LevelSet(np.array([True, False]), np.array([False, False]), np.array([False, True]), "bounds")
+    >>> print(answer)
+    1 above, 0 below, 1 undecided, of 2 points (bounds)
+    """
+
+    above: NDArray[np.bool_]
+    below: NDArray[np.bool_]
+    undecided: NDArray[np.bool_]
+    rule: str = ""
+    points: Array | None = None
+    threshold: float | None = None
+    predicted: NDArray[np.bool_] | None = None
+
+    def negated(self) -> LevelSet:
+        """Return the same answer to someone whose values have the other sign: above and below change places.
+
+        >>> mask = np.array([True, False])
+        >>> LevelSet(mask, ~mask, np.zeros(2, dtype=bool), threshold=3.0).negated().threshold
+        -3.0
+        """
+        threshold = None if self.threshold is None else -self.threshold
+        predicted = None if self.predicted is None else ~self.predicted
+        return replace(self, above=self.below, below=self.above, threshold=threshold, predicted=predicted)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many points are above, below and undecided.
+
+        >>> mask = np.array([True, False])
+        >>> LevelSet(mask, ~mask, np.zeros(2, dtype=bool)).counts()
+        {'above': 1, 'below': 1, 'undecided': 0}
+        """
+        return {name: int(getattr(self, name).sum()) for name in ("above", "below", "undecided")}
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts().items())
+        known = "" if self.threshold is None else f" of the threshold {self.threshold:.6g}"
+        return f"{counts}{known}, of {self.above.size} points" + (f" ({self.rule})" if self.rule else "")
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.above.tobytes(), self.below.tobytes(), self.rule))
 
 
 @dataclass(frozen=True)

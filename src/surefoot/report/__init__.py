@@ -12,8 +12,21 @@ Importing this package does not import Matplotlib; drawing does.
 """
 
 from surefoot.report.curves import curves, task_weights
+from surefoot.report.levels import level_set
 from surefoot.report.page import page
 from surefoot.report.plots import map2d, parallel, slices, trace
 from surefoot.report.runs import Run, best_so_far, runs
 
-__all__ = ["Run", "best_so_far", "curves", "map2d", "page", "parallel", "runs", "slices", "task_weights", "trace"]
+__all__ = [
+    "Run",
+    "best_so_far",
+    "curves",
+    "level_set",
+    "map2d",
+    "page",
+    "parallel",
+    "runs",
+    "slices",
+    "task_weights",
+    "trace",
+]

@@ -26,7 +26,8 @@ import surefoot
 from surefoot.domain import Candidates
 from surefoot.loop.journal import write_atomically
 from surefoot.loop.policy import Policy
-from surefoot.report import plots
+from surefoot.loop.types import LevelSet
+from surefoot.report import levels, plots
 from surefoot.report.curves import curves, lengths, steps_of, task_weights, weights_of
 from surefoot.report.runs import best_so_far
 from surefoot.report.settings import environment, settings
@@ -146,6 +147,12 @@ def _answer(view: View, label: str) -> str:
     answer, domain = view.answer, view.policy.domain
     if answer is None:
         return "<p>Nothing was measured yet, so there is nothing to recommend.</p>"
+    if isinstance(answer, LevelSet):
+        known = {} if answer.threshold is None else {"threshold": number(answer.threshold, view.digits())}
+        tiles = _tiles({**answer.counts(), **known}, False)
+        return _section(
+            "Above and below the threshold", f'{tiles}\n<p class="muted">{escape(f"By {answer.rule}.")}</p>'
+        )
     if view.recommended is None:  # an answer of another shape: a set, a group, fewer coordinates
         return _section("Recommended", f'<div class="card pad"><pre>{escape(short(repr(answer), 2000))}</pre></div>')
     named = domain.params(answer.x) or dict(zip(domain.names, answer.x.tolist(), strict=True))
@@ -215,6 +222,8 @@ class _Pictures:
             for what, title in titles.items():
                 figure = plots.map2d(view, coordinates=(pair[0], pair[1]), what=what, **self.options)
                 cards.append(self.card(figure, f"{title} over {where}"))
+        if levels.drawable(view):
+            cards.append(self.card(levels.level_set(view, **self.options), "What is known of each point."))
         if len(self.ranked) < 3:
             cards.append(self.parallel())
         return _section("Progress", _grid(cards))
@@ -251,7 +260,9 @@ class _Pictures:
         ]
         marks = {"failed": "crosses failed ones", "pending": "triangles pending ones"}
         extra = [mark for status, mark in marks.items() if any(row.status == status for row in self.view.rows)]
-        text = f"{', '.join(['Dots are runs', *extra])}; the dashed line marks the recommended value.{self.sampled}"
+        text = ", ".join(["Dots are runs", *extra])
+        marked = "" if self.view.recommended is None else "; the dashed line marks the recommended value"
+        text = f"{text}{marked}.{self.sampled}"
         if believes:
             held = ", the others held at the recommended values" if many > 1 else ""
             text = f"Expected {self.label} along each parameter{held}, with its band. " + text

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 
 from surefoot.loop.journal import SCHEMA, Journal, check_schema, dumps, loads, write_atomically
-from surefoot.loop.state import pack, unpack
+from surefoot.loop.state import pack, reader, unpack
 from surefoot.loop.streams import fresh_seed, stream
 
 if TYPE_CHECKING:
@@ -191,6 +191,12 @@ class Record(ABC, metaclass=_Meta):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@reader("Policy")
+def _made(header: Mapping[str, Any]) -> Record:
+    """A policy that another one keeps in its configuration."""
+    return Record.from_state({"schema": SCHEMA, **header, "events": []})
 
 
 def _remade(

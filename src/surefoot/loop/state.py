@@ -20,10 +20,12 @@ import numpy as np
 
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Kernel, kernel_from_dict
-from surefoot.domain import Box, Candidates, Space, domain_from_dict
-from surefoot.loop.widths import RKHS, Constant, Continuous, Finite, Logarithmic, width_from_dict
+from surefoot.domain import Box, Candidates, Paths, Space, domain_from_dict
+from surefoot.domain.perturbation import Perturbation, perturbation_from_dict
+from surefoot.domain.product import WithValues
+from surefoot.loop.widths import RKHS, Constant, Continuous, Finite, Logarithmic, LogTime, width_from_dict
 
-__all__ = ["pack", "storable", "unpack"]
+__all__ = ["pack", "reader", "storable", "unpack"]
 
 T = TypeVar("T", bound=type[Any])
 
@@ -46,9 +48,28 @@ def storable(cls: T) -> T:
     return cls
 
 
-for _domain in (Box, Candidates, Space):
+def reader(name: str) -> Callable[[Callable[[dict[str, Any]], Any]], Callable[[dict[str, Any]], Any]]:
+    """Register the function that reads a type of stored values back.
+
+    >>> @reader("Celsius")
+    ... def celsius(data):
+    ...     return data["degrees"] + 273.15
+    >>> unpack({"$type": "Celsius", "value": {"degrees": 0.0}})
+    273.15
+    """
+
+    def register(read: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+        _readers[name] = read
+        return read
+
+    return register
+
+
+for _domain in (Box, Candidates, Paths, Space, WithValues):
     _readers[_domain.__name__] = domain_from_dict
-for _width in (Constant, Continuous, Finite, Logarithmic, RKHS):
+for _perturbation in Perturbation.registry:
+    _readers[_perturbation] = perturbation_from_dict
+for _width in (Constant, Continuous, Finite, Logarithmic, LogTime, RKHS):
     _readers[_width.__name__] = width_from_dict
 _readers["GP"] = GP.from_dict
 _readers["Kernel"] = kernel_from_dict
@@ -76,6 +97,8 @@ def pack(value: Any) -> Any:
     name = "Kernel" if isinstance(value, Kernel) and type(value).__name__ in Kernel.registry else type(value).__name__
     if name in _readers:
         return {"$type": name, "value": value.to_dict()}
+    if hasattr(value, "from_state"):  # a policy inside another: its configuration and its seed, no events
+        return {"$type": "Policy", "value": {"policy": name, "config": value.config(), "seed": value.seed}}
     if callable(value):
         return {"$code": getattr(value, "__qualname__", type(value).__qualname__)}
     raise TypeError(f"cannot store a {type(value).__name__} in a configuration; decorate its class with @storable")

@@ -1,0 +1,1 @@
+"""StableOpt: answers that stay good when they are perturbed."""

@@ -1,0 +1,1 @@
+"""TruVaR: truncated variance reduction, for maxima and for level sets."""

@@ -5,15 +5,17 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 RAY    ?= .venv-ray
+BOTORCH ?= .venv-botorch
+AX     ?= .venv-ax
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # One BLAS thread each: two test workers share the machine.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test bench test-all test-ray lint format docs clean
+.PHONY: demo test bench test-all test-ray test-botorch test-ax lint format docs clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '1,3p' Makefile; echo '#   make test-all, make test-ray, make docs, make lint, make format, make clean'
+	@sed -n '1,3p' Makefile; echo '#   make test-all, make test-ray, make test-botorch, make test-ax, make docs, make lint, make format, make clean'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -63,9 +65,26 @@ test-ray: $(RAY)/.ray
 	$(ONE_THREAD) $(RAY)/bin/pytest -q tests/bridge/test_ray_tune.py src/surefoot/bridge/ray_tune \
 	  tests/bridge/test_sklearn_search.py::test_data_frames
 
+# BoTorch and Ax bring a torch of their own, of the version in constraints.txt.
+$(BOTORCH)/.botorch: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BOTORCH)
+	$(BOTORCH)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[botorch]' pytest
+	@touch $@
+
+test-botorch: $(BOTORCH)/.botorch
+	$(ONE_THREAD) $(BOTORCH)/bin/pytest -q tests/bridge/test_botorch.py src/surefoot/bridge/botorch
+
+$(AX)/.ax: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(AX)
+	$(AX)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ax]' pytest
+	@touch $@
+
+test-ax: $(AX)/.ax
+	$(ONE_THREAD) $(AX)/bin/pytest -q tests/bridge/test_ax.py src/surefoot/bridge/ax
+
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
 
 clean:
-	rm -rf $(VENV) $(RAY) build dist site .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RAY) $(BOTORCH) $(AX) build dist site .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

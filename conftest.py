@@ -5,3 +5,6 @@ import importlib.util
 collect_ignore = []
 if importlib.util.find_spec("ray") is None:
     collect_ignore += ["src/surefoot/bridge/ray_tune", "tests/bridge/ray_experiment.py"]
+for host in ("botorch", "ax"):
+    if importlib.util.find_spec(host) is None:
+        collect_ignore += [f"src/surefoot/bridge/{host}"]

@@ -17,8 +17,11 @@ _HOMES = {
     "posterior": ["Posterior"],
     "mixture": ["MixturePosterior"],
     "grid": ["GridPosterior"],
+    "lookahead": ["Lookahead"],
     "fourier": ["FourierFeatures", "WeightPosterior"],
     "paths": ["Path", "PathSamples", "sample_paths"],
+    "drift": ["DriftingGrid", "DriftingPosterior"],
+    "forgetting": ["Forgetting", "Panel", "drifting", "estimate_forgetting"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

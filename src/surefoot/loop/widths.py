@@ -17,7 +17,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol, Self
 
-__all__ = ["RKHS", "Constant", "Continuous", "Finite", "Logarithmic", "Width", "width_from_dict"]
+__all__ = ["RKHS", "Constant", "Continuous", "Finite", "LogTime", "Logarithmic", "Width", "width_from_dict"]
 
 
 class Width(Protocol):
@@ -154,6 +154,27 @@ class Logarithmic(_Base):
             raise ValueError("the width Logarithmic needs the dimension")
         value = self.scale * (dimension + self.extra) * math.log(2.0 * step)
         return math.sqrt(value) if self.root else value
+
+
+@dataclass(frozen=True)
+class LogTime(_Base):
+    """The practical width of work on drifting functions: √(scale · log(rate · t)), 0 where the logarithm is negative.
+
+    No guarantee goes with it.
+
+    >>> round(LogTime(0.8, 4.0)(step=10), 3), LogTime(0.8, 0.4)(step=2)
+    (1.718, 0.0)
+    """
+
+    scale: float = 0.8
+    rate: float = 4.0
+
+    def __post_init__(self) -> None:
+        if not (self.scale > 0 and self.rate > 0):
+            raise ValueError(f"scale and rate must be positive, got {self.scale!r} and {self.rate!r}")
+
+    def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
+        return math.sqrt(max(0.0, self.scale * math.log(self.rate * step)))
 
 
 @dataclass(frozen=True)

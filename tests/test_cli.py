@@ -32,7 +32,7 @@ def test_version(words, monkeypatch, capsys):
     assert capsys.readouterr().out == f"surefoot {surefoot.__version__}\n"
 
 
-COMMANDS = ["tune", "show", "demo", "bench", "reproduce"]
+COMMANDS = ["tune", "show", "select", "demo", "bench", "reproduce"]
 
 
 @pytest.mark.parametrize("words", [["--help"], ["version", "-h"], *([name, "--help"] for name in COMMANDS)])
@@ -56,7 +56,7 @@ def test_help_shows_examples_that_parse(name, monkeypatch, capsys):
     assert examples
     for line in examples:
         seen: list[object] = []
-        for module in ("tune.tune", "show.show", "demo.demo", "bench.bench", "command.reproduce"):
+        for module in ("tune.tune", "show.show", "select.select", "demo.demo", "bench.bench", "command.reproduce"):
             monkeypatch.setattr(f"surefoot.lab.{module}", lambda *given, **options: seen.append((given, options)))  # noqa: B023
         assert command(*shlex.split(line)[1:], monkeypatch=monkeypatch) == 0, line
         assert len(seen) == 1
@@ -265,7 +265,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.mark.parametrize("page", ["README.md", "docs/command.md", "examples/tune/objective.py"])
 def test_commands_in_the_documentation_are_understood(page, monkeypatch):
     seen: list[object] = []
-    for module in ("tune.tune", "show.show", "demo.demo", "bench.bench", "command.reproduce"):
+    for module in ("tune.tune", "show.show", "select.select", "demo.demo", "bench.bench", "command.reproduce"):
         monkeypatch.setattr(f"surefoot.lab.{module}", lambda *given, **options: seen.append(given))
     text = (ROOT / page).read_text(encoding="utf-8")
     lines = re.findall(r"^(?:\w+=\w+ )?(surefoot [a-z-].*)$", text, flags=re.MULTILINE)

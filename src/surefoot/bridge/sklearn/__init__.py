@@ -10,7 +10,7 @@
 True
 
 With ``epochs=`` an estimator that has ``partial_fit`` is trained epoch by epoch, and candidates that will not win are
-given up on the way.
+given up on the way. :class:`RobustSelector` chooses features, or rows, that still serve when some of them are lost.
 """
 
 from __future__ import annotations
@@ -23,5 +23,6 @@ if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra("the scikit-learn bridge needs scikit-learn: pip install 'surefoot[sklearn]'")
 
 from surefoot.bridge.sklearn.search import SurefootSearchCV
+from surefoot.bridge.sklearn.selector import RobustSelector
 
-__all__ = ["SurefootSearchCV"]
+__all__ = ["RobustSelector", "SurefootSearchCV"]

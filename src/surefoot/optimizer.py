@@ -22,7 +22,7 @@ import contextlib
 import itertools
 import os
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -105,12 +105,12 @@ def optimize(
     objective : callable
         Takes a point (d,), or the dict of parameters on a ``Space``; returns a number, an ``Outcome``, or None / NaN
         for a failed run. Or a generator that yields one of these per epoch: it is closed when the policy ends the run,
-        and the last value counts.
-    domain : Box, Candidates or Space
+        and the last value counts. On ``Paths`` it takes the stops of a move (k, d) and returns k values.
+    domain : Box, Candidates, Space or Paths
         Where points may lie.
     budget : int
-        Number of measurements, those already in the journal included; a policy that was given an ``accuracy`` may need
-        fewer.
+        Number of measurements (on ``Paths``: of moves), those already in the journal included; a policy that was given
+        an ``accuracy`` may need fewer.
     policy : policy class, optional
         Which policy; ``ExpectedImprovement`` by default. ``options`` go to its constructor.
     direction : {"maximize", "minimize"}
@@ -173,7 +173,8 @@ def _measure(
         return
     try:
         result = objective(query.x if query.params is None else query.params)
-        outcome = None if isinstance(result, Generator) else _oriented(result, direction)
+        stops = len(query.x) if query.x.ndim == 2 else None
+        outcome = None if isinstance(result, Generator) else _oriented(result, direction, stops)
     except catch:
         outcome = FAILED
     if outcome is None:
@@ -217,8 +218,6 @@ def _longest(policy: Policy) -> int | None:
     return getattr(policy, "epochs", None) if policy.steps else None
 
 
-def _oriented(value: Any, direction: str) -> Outcome:
-    outcome = as_outcome(value)
-    if direction == "maximize" or outcome.value is None:
-        return outcome
-    return replace(outcome, value=-outcome.value)
+def _oriented(value: Any, direction: str, stops: int | None = None) -> Outcome:
+    outcome = as_outcome(value, stops)
+    return outcome if direction == "maximize" else outcome.negated()

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,24 @@ import numpy as np
 from surefoot.domain import Domain
 from surefoot.loop.types import Outcome, Query
 
-__all__ = ["as_outcome", "asked", "outcome_fields", "query_from"]
+__all__ = ["as_outcome", "asked", "outcome_fields", "outcome_from", "query_from"]
 
 
-def as_outcome(value: Any) -> Outcome:
+def as_outcome(value: Any, stops: int | None = None) -> Outcome:
     """Return what a caller told as an outcome: a number, an outcome, or None / NaN for a failed run.
+
+    For a move of ``stops`` stops it is a sequence of so many numbers, None or NaN for a missed one.
 
     >>> as_outcome(np.float32(0.5)).value, as_outcome(None).failed
     (0.5, True)
+    >>> as_outcome([1.0, float("nan")], stops=2).values
+    (1.0, None)
     """
+    if stops is not None:
+        return _of_move(value, stops)
     if isinstance(value, Outcome):
+        if value.values is not None:
+            raise TypeError(f"{len(value.values)} values were told for one point")
         return value
     if value is None:
         return Outcome(None)
@@ -33,14 +42,43 @@ def as_outcome(value: Any) -> Outcome:
     return Outcome(float(array.reshape(())))
 
 
+def _of_move(value: Any, stops: int) -> Outcome:
+    """The outcome of a move; one that failed as a whole missed all its stops."""
+    given = value if isinstance(value, Outcome) else Outcome()
+    told: Any = value
+    if isinstance(value, Outcome):
+        told = value.value if value.values is None else value.values
+    if told is None or (isinstance(told, (float, np.floating)) and np.isnan(told)):
+        told = [None] * stops
+    elif np.ndim(told) == 0 and not isinstance(told, str):
+        told = [told]
+    if isinstance(told, str) or np.ndim(told) != 1 or any(isinstance(one, str) for one in told):
+        raise TypeError(f"a move of {stops} stops is told {stops} numbers, None for a missed one; got {value!r}")
+    if len(told) != stops:
+        raise ValueError(f"a move of {stops} stops is told {stops} values, got {len(told)}: {value!r}")
+    return replace(given, value=None, values=list(told))
+
+
 def outcome_fields(outcome: Outcome) -> dict[str, Any]:
     """Return the fields of a told event.
 
     >>> outcome_fields(Outcome(None))
     {'value': None}
     """
-    optional = {"noise": outcome.noise, "cost": outcome.cost, "time": outcome.time}
+    values = None if outcome.values is None else list(outcome.values)
+    optional = {"values": values, "noise": outcome.noise, "cost": outcome.cost, "time": outcome.time}
     return {"value": outcome.value, **{key: value for key, value in optional.items() if value is not None}}
+
+
+def outcome_from(event: Mapping[str, Any]) -> Outcome:
+    """Return the outcome of a told event.
+
+    >>> outcome_from({"event": "told", "id": 0, "value": 1.0, "values": [1.0, None]}).values
+    (1.0, None)
+    """
+    values = event.get("values")
+    single = event["value"] if values is None else None
+    return Outcome(single, event.get("noise"), event.get("cost"), event.get("time"), values)
 
 
 def asked(query: Query) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Unpack, cast
 
 import numpy as np
@@ -25,7 +25,8 @@ from scipy.special import ndtri
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
+from surefoot.domain import Candidates, Domain, Paths
+from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import Score, argmax, maximize
 from surefoot.loop.policy import Options, Policy, Proposal
 from surefoot.loop.types import Recommendation
@@ -145,7 +146,25 @@ class ModelPolicy(Policy):
         """Return the score to maximize, given the belief with pending points hallucinated."""
 
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        if isinstance(self.domain, Paths):
+            return self._next_move(step)
         return self._initial_choice(step) or self._rule(step, context)
+
+    def _next_move(self, step: int) -> Proposal:
+        """The start, if it is to be measured; a random move while too little is known; else the rule's."""
+        journey = self.journey
+        if not journey.begun:
+            return Proposal(stops=[journey.place], note={"start": True, "initial": True})
+        moves = journey.options()
+        values = [value for o in self._observations for _, value in o.stops()]
+        if len(values) < self.initial or (self.initial > 0 and all(value is None for value in values)):
+            rank = int(self.stream("initial", step).integers(len(moves)))
+            return Proposal(stops=moves[rank], note={"initial": True})
+        return self._move(moves, step)
+
+    def _move(self, moves: NDArray[np.intp], step: int) -> Proposal:
+        """Choose one of the moves (A, k) from where the vehicle stands; a policy that declares ``Paths`` has a rule."""
+        raise NotSupported(f"{type(self).__name__} has no rule for moves")
 
     def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
         with self._hallucinated() as belief:
@@ -217,8 +236,11 @@ class ModelPolicy(Policy):
         return self.domain.encode(X)
 
     def _span(self, runs: int) -> int:
-        """How many rows of :meth:`_encoded` the first successful measurements fill: one each, unless overridden."""
-        return runs
+        """How many rows of :meth:`_encoded` the first successful measurements fill: one each, or one for each stop."""
+        if not isinstance(self.domain, Paths):
+            return runs
+        good = [o for o in self._observations if not o.failed][:runs]
+        return sum(value is not None for o in good for _, value in o.stops())
 
     def _successes(self) -> int:
         return sum(not o.failed for o in self._observations)
@@ -257,8 +279,7 @@ class ModelPolicy(Policy):
             gp = self._fit(at)
             first = None if noise is None else noise[:start]
             if self._over_all_candidates(gp):
-                points = cast(Candidates, self.domain).points
-                belief = GridPosterior.condition(gp, points, self._rows()[:start], y[:start], first)
+                belief = GridPosterior.condition(gp, self._everything(), self._rows()[:start], y[:start], first)
             else:
                 belief = gp.condition(X[:start], y[:start], first)
         for i in range(belief.n, len(y)):
@@ -270,13 +291,25 @@ class ModelPolicy(Policy):
         self._belief, self._belief_at = belief, at
         return belief
 
+    def _everything(self) -> Any:
+        """All candidates as the belief keeps them: a NumPy array, or a tensor for a policy that works on a device."""
+        return cast(Candidates, self.domain).points
+
     def _rows(self) -> NDArray[np.intp]:
         return np.array([o.index for o in self._observations if not o.failed], dtype=np.intp)
 
     def _unknown(self) -> list[tuple[Array, int | None]]:
         """Points, with their candidate index, that were asked for and whose value is not known: pending or failed."""
-        failed = [(o.x, o.index) for o in self._observations if o.failed]
+        if isinstance(self.domain, Paths):
+            stops = [x for query in self._pending.values() for x in query.x]
+            stops += [x for o in self._observations for x, value in o.stops() if value is None]
+            return [(x, None) for x in stops]
+        failed = [(o.x, o.index) for o in self._failures()]
         return [(query.x, query.index) for query in self._pending.values()] + failed
+
+    def _unknown_noise(self) -> Sequence[float | None]:
+        """The noise variance of each of :meth:`_unknown`; None is that of the belief."""
+        return [None] * len(self._unknown())
 
     @contextlib.contextmanager
     def _hallucinated(self) -> Iterator[Posterior | GridPosterior]:
@@ -284,12 +317,12 @@ class ModelPolicy(Policy):
         belief = self._believe()
         done = 0
         try:
-            for x, index in self._unknown():
+            for (x, index), noise in zip(self._unknown(), self._unknown_noise(), strict=True):
                 if isinstance(belief, GridPosterior):
-                    belief.hallucinate(cast(int, index))
+                    belief.hallucinate(cast(int, index), noise)
                 else:
                     point = self._seen(x[None])
-                    belief.append(point[0], float(belief.mean(point)[0]))
+                    belief.append(point[0], float(belief.mean(point)[0]), noise)
                 done += 1
             yield belief
         finally:

@@ -31,10 +31,11 @@ from typing import Any, ClassVar, TypedDict, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.domain import Box, Candidates, Domain, Space
+from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
-from surefoot.loop.events import as_outcome, asked, outcome_fields, query_from
+from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
 from surefoot.loop.journal import Journal
+from surefoot.loop.journey import Journey
 from surefoot.loop.record import Record
 from surefoot.loop.types import Advice, Observation, Outcome, Query, Recommendation
 
@@ -61,7 +62,9 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a subclass returns for an ask: a raw point, or the index of a candidate, and what to remember about it.
+    """What a subclass returns for an ask, and what to remember about it.
+
+    It is a raw point, the index of a candidate, or on ``Paths`` the stops of a move.
 
     >>> Proposal(index=3).x is None
     True
@@ -72,6 +75,7 @@ class Proposal:
     fidelity: int | None = None
     cost: float | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
+    stops: Sequence[int] | NDArray[np.intp] | None = None
 
 
 class Policy(Record):
@@ -113,6 +117,8 @@ class Policy(Record):
     ) -> None:
         super().__init__(seed=seed, journal=journal)
         _check_domain(domain, self.domains, type(self).__name__)
+        if isinstance(domain, Paths) and not repeats:
+            raise NotSupported("on Paths a vehicle may have to pass a place again: repeats=False cannot be promised")
         self.domain = domain
         self.repeats = repeats
         self._queries: list[Query] = []
@@ -134,6 +140,9 @@ class Policy(Record):
     def _advise(self, query: Query, step: int, value: float | None) -> Advice:
         """Judge a run in progress; only policies with ``steps`` override this."""
         return Advice(stop=False, reason="this policy never stops a run")
+
+    def _check_outcome(self, query: Query | None, outcome: Outcome) -> None:
+        """Refuse an outcome before anything changes; ``query`` is None for a point that was not asked for."""
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -158,7 +167,8 @@ class Policy(Record):
         if n is not None and (not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1):
             raise ValueError(f"ask(n) needs a positive whole number, got {n!r}")
         count = 1 if n is None else int(n)
-        if not self.parallel and (self._pending or count > 1):
+        alone = not self.parallel or isinstance(self.domain, Paths)  # a vehicle is at one place at a time
+        if alone and (self._pending or count > 1):
             waiting = (
                 f"tell or cancel query {next(iter(self._pending))} first" if self._pending else "ask for one at a time"
             )
@@ -179,7 +189,13 @@ class Policy(Record):
         return queries[0] if n is None else queries
 
     def _query(self, proposal: Proposal, context: Mapping[str, Any]) -> Query:
-        if proposal.x is None:
+        note, cost = proposal.note, proposal.cost
+        if proposal.stops is not None and isinstance(self.domain, Paths):
+            stops = np.asarray(proposal.stops, dtype=np.intp)
+            x = self.domain.points[stops]
+            note = {"stops": stops.tolist(), **note}
+            cost = self.domain.price(self.journey.place, stops) if cost is None and "start" not in note else cost
+        elif proposal.x is None:
             if proposal.index is None or not isinstance(self.domain, Candidates):
                 raise TypeError("a proposal needs a point, or the index of a candidate")
             x = self.domain.points[proposal.index]
@@ -196,8 +212,8 @@ class Policy(Record):
             params=self.domain.params(x),
             fidelity=proposal.fidelity,
             time=None if time is None else float(time),
-            cost=proposal.cost,
-            note=proposal.note,
+            cost=cost,
+            note=note,
         )
 
     # -- telling -----------------------------------------------------------------------------------------------------
@@ -206,22 +222,25 @@ class Policy(Record):
         """Tell the outcome of a query, of a query id, or of any point of the domain (warm start).
 
         ``value`` is a number, an :class:`Outcome`, or None / NaN / ``FAILED`` for a failed run; it may be omitted after
-        reports. The same outcome again changes nothing; another one for the same query is a ``ValueError``.
+        reports. A move (on ``Paths``) is told one value for each stop, None or NaN for a missed one. The same outcome
+        again changes nothing; another one for the same query is a ``ValueError``.
         """
         if isinstance(query, (Query, int, np.integer)):
             known = self._find(query)
-            outcome = self._final(known) if value is _OMITTED else as_outcome(value)
+            outcome = self._final(known) if value is _OMITTED else as_outcome(value, _stops(known.x))
             if known.id in self._told:
                 if self._told[known.id] != outcome:
                     raise ValueError(f"query {known.id} was already told {self._told[known.id]}, not {outcome}")
                 return
+            self._check_outcome(known, outcome)
             self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
             self._apply_told(known.id, known.x, known.index, outcome)
             return
         x = self.domain.validate(query)
         if value is _OMITTED:
             raise ValueError("a point that was not asked for needs a value")
-        outcome = as_outcome(value)
+        outcome = as_outcome(value, _stops(x))
+        self._check_outcome(None, outcome)
         self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
         self._apply_told(None, x, None, outcome)
 
@@ -303,7 +322,7 @@ class Policy(Record):
         return self._recommendation(X[first], mean=float(means.max()), rule="best measured value")
 
     def _recommendation(self, x: Array, **fields: Any) -> Recommendation:
-        index = self.domain.index_of(x) if isinstance(self.domain, Candidates) else None
+        index = self.domain.index_of(x) if isinstance(self.domain, (Candidates, Paths)) else None
         return Recommendation(x=x, index=index, params=self.domain.params(x), **fields)
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -327,12 +346,23 @@ class Policy(Record):
         """Return what was reported of each run, by query id and then by step; empty for policies without ``steps``."""
         return {id: dict(values) for id, values in self._reports.items()}
 
+    @property
+    def journey(self) -> Journey:
+        """Where the vehicle stands, and what it may still do, on ``Paths``."""
+        if not isinstance(self.domain, Paths):
+            raise NotSupported(f"there is no journey on a {type(self.domain).__name__}, only on Paths")
+        return Journey.of(self.domain, self._queries, self._told)
+
     def data(self) -> tuple[Array, Array, Array]:
-        """Return points (n, d), values (n,) and noises (n,; NaN where not given) of successful measurements."""
-        good = [o for o in self._observations if not o.failed]
-        X = np.array([o.x for o in good]).reshape(len(good), self.domain.dimension)
-        noise = [np.nan if o.outcome.noise is None else o.outcome.noise for o in good]
-        return X, np.array([o.value for o in good], dtype=np.float64), np.array(noise, dtype=np.float64)
+        """Return points (n, d), values (n,) and noises (n,; NaN where not given) of successful measurements.
+
+        Each measured stop of a move is one of them.
+        """
+        noises = [np.nan if o.outcome.noise is None else o.outcome.noise for o in self._observations]
+        told = zip(self._observations, noises, strict=True)
+        good = [(x, y, noise) for o, noise in told if not o.failed for x, y in o.stops() if y is not None]
+        X = np.array([x for x, _, _ in good]).reshape(len(good), self.domain.dimension)
+        return X, np.array([y for _, y, _ in good], dtype=np.float64), np.array([v for *_, v in good], dtype=np.float64)
 
     def _blocked(self) -> list[tuple[Array, int | None]]:
         """Points, with their candidate index, that must not be asked now.
@@ -343,7 +373,7 @@ class Policy(Record):
         hard = [(query.x, query.index) for query in self._pending.values()]
         if not self.repeats:
             hard += [(o.x, o.index) for o in self._observations if not o.failed]
-        failed = [(o.x, o.index) for o in self._observations if o.failed]
+        failed = [(o.x, o.index) for o in self._failures()]
         size = self.domain.size
         if size is not None:
             taken = {x.tobytes() if index is None else index for x, index in hard}
@@ -352,6 +382,10 @@ class Policy(Record):
             if len(taken | {x.tobytes() if index is None else index for x, index in failed}) >= size:
                 failed = []
         return hard + failed
+
+    def _failures(self) -> list[Observation]:
+        """The failed runs that are still held against their points."""
+        return [o for o in self._observations if o.failed]
 
     def _excluded_points(self) -> Array:
         """The blocked points, shape (k, d)."""
@@ -370,7 +404,7 @@ class Policy(Record):
             self._queries.append(query)
             self._pending[query.id] = query
         elif kind == "told":
-            outcome = Outcome(event["value"], event.get("noise"), event.get("cost"), event.get("time"))
+            outcome = outcome_from(event)
             if id is None:
                 self._apply_told(None, self.domain.validate(event["x"]), None, outcome)
             else:
@@ -385,6 +419,11 @@ class Policy(Record):
     def __repr__(self) -> str:
         told = sum(not o.failed for o in self._observations)
         return f"{type(self).__name__}({self.domain!r}, asked={len(self._queries)}, measured={told})"
+
+
+def _stops(x: Array) -> int | None:
+    """How many values are told for it: None for the one of a point."""
+    return len(x) if x.ndim == 2 else None
 
 
 def _check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:

@@ -11,7 +11,7 @@ Policies that watch a run while it is going answer each report with an :class:`A
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -41,7 +41,7 @@ class Query:
     id : int
         Number of the query within its policy, from 0.
     x : array, shape (d,)
-        What to measure, in the domain's own units.
+        What to measure, in the domain's own units; on ``Paths`` the stops of a whole move, shape (k, d).
     index : int, optional
         Row of the candidate, on ``Candidates``.
     params : dict, optional
@@ -92,22 +92,30 @@ class Outcome:
 
     ``value=None`` or NaN says that the run failed. Infinite values are refused: they are neither.
 
+    A move of several stops (on ``Paths``) gives ``values``, one for each stop, None or NaN for a missed one; ``value``
+    is then the mean of those measured, and the noise is that of each of them.
+
     >>> Outcome(float("nan")) == FAILED
     True
+    >>> Outcome(values=[1.0, None, 3.0]).value
+    2.0
     """
 
-    value: float | None
+    value: float | None = None
     noise: float | None = None
     cost: float | None = None
     time: float | None = None
+    values: Sequence[float | None] | None = None
 
     def __post_init__(self) -> None:
-        value = None if self.value is None else float(self.value)
-        if value is not None and math.isnan(value):
-            value = None
-        if value is not None and math.isinf(value):
-            raise ValueError(f"a measured value must be finite, got {self.value!r} (use None or NaN for a failed run)")
-        object.__setattr__(self, "value", value)
+        if self.values is not None:
+            values = tuple(_number(value) for value in self.values)
+            measured = [value for value in values if value is not None]
+            if self.value is not None:
+                raise ValueError(f"give the value of one measurement or the values of a move, not both: {self.value!r}")
+            object.__setattr__(self, "values", values)
+            object.__setattr__(self, "value", math.fsum(measured) / len(measured) if measured else None)
+        object.__setattr__(self, "value", _number(self.value))
         for name, lowest in (("noise", 0.0), ("cost", 0.0), ("time", -math.inf)):
             number = getattr(self, name)
             if number is not None:
@@ -121,6 +129,26 @@ class Outcome:
     def failed(self) -> bool:
         """Whether the run gave no value."""
         return self.value is None
+
+    def negated(self) -> Outcome:
+        """Return the same outcome for someone who looks from the other side: values change their sign.
+
+        >>> Outcome(1.0, cost=2.0).negated()
+        Outcome(value=-1.0, noise=None, cost=2.0, time=None, values=None)
+        """
+        if self.values is not None:
+            return replace(self, value=None, values=[None if value is None else -value for value in self.values])
+        return replace(self, value=None if self.value is None else -self.value)
+
+
+def _number(value: float | None) -> float | None:
+    """A measured value, None for a failed one."""
+    number = None if value is None else float(value)
+    if number is None or math.isnan(number):
+        return None
+    if math.isinf(number):
+        raise ValueError(f"a measured value must be finite, got {value!r} (use None or NaN for a failed run)")
+    return number
 
 
 FAILED = Outcome(None)
@@ -149,6 +177,16 @@ class Observation:
     def failed(self) -> bool:
         """Whether the run gave no value."""
         return self.outcome.failed
+
+    def stops(self) -> list[tuple[Array, float | None]]:
+        """Return each measured point with its value: one pair, or one for every stop of a move.
+
+        >>> Observation(0, np.array([[1.0], [2.0]]), Outcome(values=[0.5, None])).stops()
+        [(array([1.]), 0.5), (array([2.]), None)]
+        """
+        if self.outcome.values is None:
+            return [(self.x, self.value)]
+        return list(zip(self.x, self.outcome.values, strict=True))
 
     def __eq__(self, other: object) -> bool:
         return _same(self, other)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.domain import Paths
 from surefoot.loop.policy import Policy
 from surefoot.report.runs import best_so_far
 from surefoot.report.theme import LEVELS, canvas, color, ramp
@@ -192,6 +193,8 @@ def map2d(
 ) -> Figure:
     """Draw the belief over two coordinates, the others held at the recommended point, with the runs on top.
 
+    On ``Paths`` the way of the vehicle is drawn too.
+
     Parameters
     ----------
     policy, direction, label
@@ -230,6 +233,7 @@ def map2d(
                 surface = np.clip(surface, *view.window())
                 shades = shades[:: int(view.sign)]
             _filled(figure, axes, u, v, surface, shades, short(name, 36))
+        _draw_way(axes, view, across.index, up.index)
         _scatter_runs(axes, view, across.index, up.index)
         across.prepare(axes, "x")
         up.prepare(axes, "y")
@@ -312,6 +316,18 @@ def _filled(figure: Figure, axes: Axes, u: Array, v: Array, surface: Array, shad
     ticks = [tick for tick in MaxNLocator(6).tick_values(low, high) if low <= tick <= high]
     bar = figure.colorbar(filled, ax=axes, label=name, ticks=ticks, format=lambda value, _: number(value))
     bar.outline.set_visible(False)
+
+
+def _draw_way(axes: Axes, view: View, across: int, up: int) -> None:
+    """From the start through the stops of all moves that were made."""
+    domain = view.policy.domain
+    if not isinstance(domain, Paths):
+        return
+    told = {o.id for o in view.policy.history}
+    stops = [stop for query in view.policy.queries if query.id in told for stop in query.note["stops"]]
+    way = domain.points[[domain.start, *stops]]
+    axes.plot(way[:, across], way[:, up], color=color("ink"), linewidth=1.1, label="way", clip_on=False, zorder=2)
+    axes.scatter(*way[0, [across, up]], marker="s", s=26, color=color("ink"), label="start", clip_on=False, zorder=3)
 
 
 def _scatter_runs(axes: Axes, view: View, across: int, up: int) -> None:

@@ -81,6 +81,8 @@ def direction_of(policy: Policy, direction: str | None = None) -> str:
 def runs(policy: Policy, *, direction: str | None = None) -> list[Run]:
     """Return all runs of a policy: those told, in their order, then cancelled ones, then pending ones.
 
+    Each stop of a move, on ``Paths``, is a run of its own.
+
     Parameters
     ----------
     policy : Policy
@@ -105,12 +107,17 @@ def runs(policy: Policy, *, direction: str | None = None) -> list[Run]:
         value = None if value is None else sign * value
         return Run(id, x, _named(policy, x), value, status, index, id in initial, curve, why)
 
-    rows = [run(o.id, o.x, o.index, "failed" if o.failed else "measured", o.value) for o in policy.history]
+    rows = [
+        run(o.id, x, o.index, "failed" if value is None else "measured", value)
+        for o in policy.history
+        for x, value in o.stops()
+    ]
     told = {row.id for row in rows}
     for status in ("cancelled", "pending"):
         rows += [
-            run(q.id, q.x, q.index, status)
+            run(q.id, x, q.index, status)
             for q in queries
+            for x in np.atleast_2d(q.x)
             if q.id not in told and (q.id in pending) == (status == "pending")
         ]
     return rows

@@ -2,7 +2,7 @@
 
 The suite reads the abilities a policy declares (``domains``, ``parallel``, ``context``, ``steps``) and checks the
 contract on each of them: determinism, resuming in a new process, the journal, pending and failed runs, bad input, hard
-data.
+data. On ``Paths`` whole moves are asked for, and some of their stops are missed.
 
 >>> from surefoot import GPUCB
 >>> class TestGPUCB(PolicyContract):
@@ -25,8 +25,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from surefoot.domain import Box, Candidates, Choice, Domain, Float, Int, Space
-from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery, SurefootError
+from surefoot.domain import Box, Candidates, Choice, Dives, Domain, Float, Int, Paths, Space
+from surefoot.loop.errors import BudgetSpent, Exhausted, NoData, NotSupported, PendingQuery, SurefootError
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
 from surefoot.loop.types import FAILED, Outcome, Query
@@ -44,7 +44,7 @@ for path in sys.argv[6:]:
     print(json.dumps(suite.continue_run(policy, int(sys.argv[5]) - len(policy.queries))))
 """
 
-KINDS = {"Box": Box, "Candidates": Candidates, "Space": Space}
+KINDS: dict[str, type[Domain]] = {"Box": Box, "Candidates": Candidates, "Space": Space, "Paths": Paths}
 every_domain = pytest.mark.parametrize("kind", list(KINDS))
 
 
@@ -79,14 +79,19 @@ class PolicyContract:
             return Candidates(
                 np.stack(np.meshgrid(np.linspace(-1, 2, 6), np.linspace(0, 5, 5)), axis=-1).reshape(-1, 2)
             )
+        if kind == "Paths":
+            points = self.domain("Candidates").points  # type: ignore[attr-defined]
+            return Paths(points, Dives((5, 6), 2), start=14)
         return Space(rate=Float(1e-4, 1.0, log=True), depth=Int(1, 6), kind=Choice(["a", "b", "c"]))
 
     def context(self, step: int) -> dict[str, Any]:
         """Return the context of the ask of one step."""
         return {}
 
-    def value(self, domain: Domain, x: Any) -> float:
-        """Return the value measured at a point."""
+    def value(self, domain: Domain, x: Any) -> Any:
+        """Return the value measured at a point, or the list of those at the stops of a move."""
+        if np.ndim(x) == 2:
+            return [self.value(domain, stop) for stop in x]
         unit = (domain.encode(np.asarray(x)[None]) - domain.lower)[0] / domain.extent()
         return float(2.0 - np.sum((unit - 0.4) ** 2))
 
@@ -101,7 +106,10 @@ class PolicyContract:
         """Return a new policy on a domain of one kind; skip the test where it does not support it."""
         if kind not in self.kinds():
             pytest.skip(f"{self.policy.__name__} does not declare {kind}")
-        domain = options.pop("domain", None) or self.domain(kind)
+        return self.build(options.pop("domain", None) or self.domain(kind), **options)
+
+    def build(self, domain: Domain, **options: Any) -> Policy:
+        """Return a new policy on a domain."""
         return type(self).policy(domain, **{"seed": 11, **self.options, **options})
 
     def ask(self, policy: Policy) -> Query:
@@ -118,6 +126,18 @@ class PolicyContract:
         """Return the next queries, exactly."""
         return [[float(v).hex() for v in np.ravel(self.step(policy).x)] for _ in range(steps)]
 
+    def alike(self, query: Query, value: float) -> Any:
+        """Return the same value for a point, or for each stop of a move."""
+        return [value] * len(query.x) if query.x.ndim == 2 else value
+
+    def outcome(self, query: Query, value: float, **fields: float) -> Outcome:
+        """Return the same as an outcome."""
+        return Outcome(values=[value] * len(query.x), **fields) if query.x.ndim == 2 else Outcome(value, **fields)
+
+    def alone(self, policy: Policy) -> bool:
+        """Tell whether the policy waits for each outcome before it asks again."""
+        return not policy.parallel or isinstance(policy.domain, Paths)
+
     # -- choosing ----------------------------------------------------------------------------------------------------
 
     @every_domain
@@ -126,7 +146,7 @@ class PolicyContract:
         for number in range(self.length):
             query = self.step(policy)
             assert query.id == number
-            assert policy.domain.contains(query.x[None]).all()
+            assert policy.domain.contains(np.atleast_2d(query.x)).all()
             assert (query.params is not None) == (kind == "Space")
             if kind == "Candidates":
                 assert np.array_equal(policy.domain.points[query.index], query.x)
@@ -142,7 +162,7 @@ class PolicyContract:
         for kind in KINDS:
             if kind not in self.kinds():
                 with pytest.raises(NotSupported, match="works on"):
-                    type(self).policy(self.domain(kind), **self.options)
+                    self.build(self.domain(kind))
         with pytest.raises(TypeError):
             type(self).policy([(0.0, 1.0)], **self.options)
 
@@ -161,7 +181,7 @@ class PolicyContract:
         for _ in range(3):
             self.step(policy)
         first = self.ask(policy)
-        if not policy.parallel:
+        if self.alone(policy):
             before = policy.state()
             with pytest.raises(PendingQuery):
                 self.ask(policy)
@@ -223,11 +243,11 @@ class PolicyContract:
     def test_telling_twice(self, kind: str) -> None:
         policy = self.make(kind)
         query = self.ask(policy)
-        policy.tell(query, Outcome(1.0, noise=0.01, cost=3.0))
+        policy.tell(query, self.outcome(query, 1.0, noise=0.01, cost=3.0))
         before = policy.state()
-        policy.tell(query.id, Outcome(1.0, noise=0.01, cost=3.0))
+        policy.tell(query.id, self.outcome(query, 1.0, noise=0.01, cost=3.0))
         with pytest.raises(ValueError, match="already told"):
-            policy.tell(query, 2.0)
+            policy.tell(query, self.alike(query, 2.0))
         assert policy.state() == before
 
     @every_domain
@@ -249,11 +269,11 @@ class PolicyContract:
         good = query.params or query.x
         for value in (float("inf"), -float("inf")):
             with pytest.raises(ValueError, match="finite"):
-                policy.tell(query, value)
+                policy.tell(query, self.alike(query, value))
         with pytest.raises((ValueError, TypeError)):
             policy.tell(query, "high")
         with pytest.raises((ValueError, TypeError)):
-            policy.tell(query, [1.0, 2.0])
+            policy.tell(query, [1.0, 2.0, 3.0, 4.0, 5.0])
         for x in self.bad_points(kind, policy):
             with pytest.raises(ValueError):  # noqa: PT011 - the messages are the domains' own
                 policy.tell(x, 1.0)
@@ -287,7 +307,7 @@ class PolicyContract:
             following = self.ask(policy)
             assert not np.array_equal(following.x, query.x)
             policy.cancel(following)
-        assert len(policy.data()[1]) == 3
+        assert len(policy.data()[1]) == sum(policy.queries[id].x.size // policy.domain.dimension for id in range(3))
         assert policy.recommend().rule
 
     @every_domain
@@ -308,6 +328,51 @@ class PolicyContract:
             policy.tell(self.ask(policy), None)
         self.step(policy)
 
+    # -- moves -------------------------------------------------------------------------------------------------------
+
+    def test_moves_start_where_the_last_one_ended(self) -> None:
+        policy = self.make("Paths")
+        domain = policy.domain
+        for number in range(self.length):
+            place = policy.journey.place
+            query = self.ask(policy)
+            assert query.note["stops"] in domain.moves(place).tolist()  # type: ignore[attr-defined]
+            assert np.array_equal(domain.points[query.note["stops"]], query.x)  # type: ignore[attr-defined]
+            if number == 1:  # not made: the vehicle stays
+                policy.cancel(query)
+                assert policy.journey.place == place
+                continue
+            policy.tell(query, None if number == 2 else self.value(domain, query.x))  # it got there all the same
+            assert policy.journey.place == query.note["stops"][-1]
+
+    def test_missed_stops(self) -> None:
+        """What was measured counts, what was missed does not; a resumed policy knows the difference."""
+        policy = self.make("Paths")
+        for missed in (float("nan"), None, float("nan")):
+            query = self.ask(policy)
+            values = self.value(policy.domain, query.x)
+            policy.tell(query, [missed, *values[1:]])
+            policy.tell(query, [None, *values[1:]])  # the same again
+            with pytest.raises(ValueError, match="values"):
+                policy.tell(query, values[1:])
+            assert not policy.history[-1].failed
+        assert len(policy.data()[1]) == 3 * (len(values) - 1)
+        twin = Policy.from_state(json.loads(json.dumps(policy.state(), allow_nan=False)))
+        assert twin.history == policy.history
+        assert self.ask(twin) == self.ask(policy)
+        assert twin.recommend() == policy.recommend()
+
+    def test_a_budget_of_stops(self) -> None:
+        points = self.domain("Candidates").points  # type: ignore[attr-defined]
+        policy = self.make("Paths", domain=Paths(points, Dives((5, 6), 2), start=14, budget=5, include_start=True))
+        assert self.step(policy).note["stops"] == [14]
+        for _ in range(2):
+            self.step(policy)
+        before = policy.state()
+        with pytest.raises(BudgetSpent, match="4 of 5 stops"):
+            self.ask(policy)
+        assert policy.state() == before
+
     # -- hard data ---------------------------------------------------------------------------------------------------
 
     @every_domain
@@ -318,7 +383,7 @@ class PolicyContract:
         policy = self.make(kind)
         for _ in range(6):
             query = self.ask(policy)
-            policy.tell(query, shift + scale * self.value(policy.domain, query.x))
+            policy.tell(query, shift + scale * np.asarray(self.value(policy.domain, query.x)))
         policy.recommend()
 
     @every_domain
@@ -389,10 +454,11 @@ class PolicyContract:
         self.ask(policy)
         twin = Policy.from_state(policy.state())
         assert twin.pending == policy.pending
-        if policy.parallel:
+        if not self.alone(policy):
             assert self.ask(twin) == self.ask(policy)
-        twin.tell(3, 0.5)
-        policy.tell(3, 0.5)
+        told = self.alike(policy.queries[3], 0.5)
+        twin.tell(3, told)
+        policy.tell(3, told)
         assert self.ask(twin) == self.ask(policy)
 
     # -- answering ---------------------------------------------------------------------------------------------------

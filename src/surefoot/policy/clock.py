@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.belief.posterior import Posterior
-from surefoot.domain import Domain
+from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.model import ModelOptions
 from surefoot.loop.policy import Proposal
@@ -62,6 +62,7 @@ class Tracking(GPUCB):
     (1.0, 2.5, 2.5)
     """
 
+    domains = (Box, Candidates, Space)
     context = ("time",)
 
     def __init__(self, domain: Domain, *, width: Width | None = None, **options: Unpack[ModelOptions]) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Stationary, kernel_from_dict
 from surefoot.belief.posterior import Posterior
 from surefoot.belief.priors import LogNormal
-from surefoot.domain import Domain
+from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.loop.maximize import Score
 from surefoot.loop.model import ModelOptions, PosteriorScore
 from surefoot.loop.policy import Policy, Proposal
@@ -112,6 +112,7 @@ class Runs(Policy):
     False
     """
 
+    domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)
     steps = True
 
     def __init__(self, domain: Domain, *, epochs: int, **options: Any) -> None:

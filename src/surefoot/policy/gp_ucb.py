@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
-from surefoot.loop.model import Acquisition, ModelOptions, ModelPolicy
+from surefoot.loop.model import Acquisition, ModelOptions
 from surefoot.loop.widths import Constant, Finite, Width
+from surefoot.policy.moves import MoveRule
 
 __all__ = ["GPUCB", "UpperBound"]
 
@@ -55,13 +56,13 @@ class UpperBound:
         return self.value(mean, std), np.ones_like(mean), np.full_like(std, self.width)
 
 
-class GPUCB(ModelPolicy):
+class GPUCB(MoveRule):
     """Measure where the upper confidence bound is highest.
 
     Parameters
     ----------
-    domain : Box, Candidates or Space
-        Where points may lie.
+    domain : Box, Candidates, Space or Paths
+        Where points may lie. On ``Paths`` moves are chosen stop by stop, which is GP-BUCB.
     width : width, optional
         Standard deviations above the mean, per round; see :mod:`surefoot.widths`. None: ``Finite(confidence)`` on
         finite domains, ``Constant(2.0)`` elsewhere.
@@ -85,10 +86,13 @@ class GPUCB(ModelPolicy):
         self.width: Width = default if width is None else width
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        width = self.width(
-            len(self._observations) + len(self._pending) + 1,
-            size=self.domain.size,
-            dimension=self.domain.dimension,
-            gain=belief.information_gain,
+        return self._upper(belief, len(self._observations) + len(self._pending) + 1)
+
+    def _at_stop(self, belief: Posterior, step: int, stop: int) -> Acquisition:
+        return self._upper(belief, self.journey.spent + stop + 1)
+
+    def _upper(self, belief: Posterior | GridPosterior, count: int) -> UpperBound:
+        """The bound of measurement number ``count``."""
+        return UpperBound(
+            self.width(count, size=self.domain.size, dimension=self.domain.dimension, gain=belief.information_gain)
         )
-        return UpperBound(width)

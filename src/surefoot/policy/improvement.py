@@ -29,9 +29,17 @@ from scipy.special import erfcx, log_ndtr
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
-from surefoot.loop.model import Acquisition, ModelOptions, ModelPolicy
+from surefoot.loop.model import Acquisition, ModelOptions
+from surefoot.policy.moves import MoveRule
 
-__all__ = ["ExpectedImprovement", "LogImprovement", "LogProbability", "ProbabilityOfImprovement", "log_h"]
+__all__ = [
+    "ExpectedImprovement",
+    "Improvement",
+    "LogImprovement",
+    "LogProbability",
+    "ProbabilityOfImprovement",
+    "log_h",
+]
 
 Array = NDArray[np.float64]
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -110,8 +118,12 @@ class LogProbability(_Standardized):
         return log, ratio / std, -z * ratio / std
 
 
-class _Improvement(ModelPolicy):
-    """Shared by the two rules: the margin and the target."""
+class Improvement(MoveRule):
+    """Base of the rules that want to improve on the best estimate: the margin and the target.
+
+    >>> issubclass(ExpectedImprovement, Improvement)
+    True
+    """
 
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
@@ -132,13 +144,13 @@ class _Improvement(ModelPolicy):
         return best + self.margin, 1e-10 * scale
 
 
-class ExpectedImprovement(_Improvement):
+class ExpectedImprovement(Improvement):
     """Measure where the expected improvement over the best estimate is largest.
 
     Parameters
     ----------
-    domain : Box, Candidates or Space
-        Where points may lie.
+    domain : Box, Candidates, Space or Paths
+        Where points may lie. On ``Paths`` moves are chosen stop by stop.
     margin : float
         How much better than the best estimate a value must be to count, in the objective's units.
     **options
@@ -157,15 +169,15 @@ class ExpectedImprovement(_Improvement):
         return LogImprovement(*self._target(belief))
 
 
-class ProbabilityOfImprovement(_Improvement):
+class ProbabilityOfImprovement(Improvement):
     """Measure where an improvement over the best estimate is most probable.
 
     Greedy with ``margin=0``; a margin of the size of the improvement one hopes for makes it explore.
 
     Parameters
     ----------
-    domain : Box, Candidates or Space
-        Where points may lie.
+    domain : Box, Candidates, Space or Paths
+        Where points may lie. On ``Paths`` moves are chosen stop by stop.
     margin : float
         How much better than the best estimate a value must be to count, in the objective's units.
     **options

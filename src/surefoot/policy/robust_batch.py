@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
+from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.loop.errors import NoData
 from surefoot.loop.model import ModelOptions
 from surefoot.loop.policy import Proposal
@@ -102,6 +102,8 @@ class RobustBatch(GPUCB):
     >>> len(lost.removed), lost.status, bool(lost.value > 0.7 * policy.reduction())
     (2, 'optimal', True)
     """
+
+    domains = (Box, Candidates, Space)
 
     def __init__(
         self,

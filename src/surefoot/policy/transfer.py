@@ -24,7 +24,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, ClassVar, Protocol, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from surefoot.belief.compact import CompactPosterior
 from surefoot.belief.gp import GP
 from surefoot.belief.joint import fit_jointly
 from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
+from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.domain.candidates import INLINE
 from surefoot.loop.maximize import Score, maximize
 from surefoot.loop.model import ModelOptions, ModelPolicy
@@ -91,6 +91,8 @@ class TransferPolicy(ModelPolicy):
     >>> issubclass(RMGPUCB, TransferPolicy)
     True
     """
+
+    domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)
 
     def __init__(
         self,

@@ -31,6 +31,19 @@ PAGE_OF = {
     "RMBOBOS": "rm-bo-bos",
     "RMGPUCB": "rm-gp-ucb",
     "RMGPTS": "rm-gp-ucb",
+    "RobustReport": "stable-opt",
+    "MaxiMinGPUCB": "stable-opt",
+    "RGPUCB": "tv-gp-ucb",
+    "TVGPUCB": "tv-gp-ucb",
+    "TruVaR": "truvar",
+    "GPLSE": "level-sets",
+    "Straddle": "level-sets",
+    "VarianceSampling": "level-sets",
+    "RandomLevelSet": "level-sets",
+    "DBGPUCB": "batch",
+    "GPUCBPE": "batch",
+    "LocalPenalization": "batch",
+    "QEI": "batch",
 }  # names that no rule spells
 
 

@@ -4,19 +4,43 @@ import numpy as np
 
 from surefoot import (
     BOBOS,
+    DBGPUCB,
+    GP,
+    GPLSE,
     GPUCB,
+    GPUCBPE,
+    QEI,
     RGPE,
+    RGPUCB,
     RMBOBOS,
     RMGPTS,
     RMGPUCB,
     TAF,
+    TVGPUCB,
+    Ball,
+    Candidates,
+    EntropySearch,
     ExpectedImprovement,
+    Fidelity,
+    LocalPenalization,
+    MacroGPO,
+    Matern,
+    MaxiMinGPUCB,
     MaxValueEntropySearch,
+    MinimumRegretSearch,
     ProbabilityOfImprovement,
+    RandomLevelSet,
     RandomSearch,
+    RobustBatch,
+    RobustReport,
     SobolSearch,
+    StableOpt,
+    Straddle,
     Task,
     ThompsonSampling,
+    TruVaR,
+    VarianceSampling,
+    WeightedBox,
 )
 from surefoot.testing import PolicyContract
 
@@ -51,14 +75,59 @@ class TestMaxValueEntropySearch(PolicyContract):
     policy = MaxValueEntropySearch
 
 
+class TestEntropySearch(PolicyContract):
+    policy = EntropySearch
+    options = {"draws": 64}
+
+
+class TestMinimumRegretSearch(PolicyContract):
+    policy = MinimumRegretSearch
+    options = {"draws": 64}
+
+
+class TestMinimumRegretSearchAtAPoint(PolicyContract):
+    policy = MinimumRegretSearch
+    options = {"version": "point"}
+
+
+class TestStableOpt(PolicyContract):
+    policy = StableOpt
+    options = {"perturbation": Ball(0.6)}
+
+
+class TestMaxiMinGPUCB(PolicyContract):
+    policy = MaxiMinGPUCB
+    options = {"perturbation": WeightedBox([0.6, 1.3])}
+
+
+class Reported:
+    """Makes a RobustReport around a policy of one kind, as the suite makes any other."""
+
+    domains = RobustReport.domains
+    __name__ = "RobustReport"
+
+    def __init__(self, kind, **options):
+        self.kind, self.options = kind, options
+
+    def __call__(self, domain, *, journal=None, **options):
+        return RobustReport(self.kind(domain, **options), Ball(0.6), journal=journal, **self.options)
+
+
+class TestRobustReport(PolicyContract):
+    policy = Reported(GPUCB)
+
+
+class TestRobustReportWithABeliefOfItsOwn(PolicyContract):
+    policy = Reported(RandomSearch, gp=GP.automatic(Candidates([[-1.0, 0.0], [2.0, 5.0]])))
+
+
 class TransferContract(PolicyContract):
     """Policies that know earlier tasks get two of them: one like the target, one unlike it."""
 
-    def make(self, kind, **options):
-        domain = options.get("domain") or self.domain(kind)
+    def build(self, domain, **options):
         X = domain.sample(9, np.random.default_rng(5))
         y = np.array([self.value(domain, x) for x in X])
-        return super().make(kind, tasks=[Task(X, y + 0.1, name="alike"), Task(X, -y)], **options)
+        return super().build(domain, tasks=[Task(X, y + 0.1, name="alike"), Task(X, -y)], **options)
 
 
 class TestRMGPUCB(TransferContract):
@@ -87,3 +156,127 @@ class TestBOBOS(PolicyContract):
 class TestRMBOBOS(TransferContract):
     policy = RMBOBOS
     options = {"epochs": 12}
+
+
+class TestTruVaR(PolicyContract):
+    policy = TruVaR
+    options = {"points": 64}
+
+
+class TestTruVaRMonotone(PolicyContract):
+    policy = TruVaR
+    options = {"points": 64, "scale": 2.0, "monotone": True, "among": "potential"}
+
+
+class TestTruVaRLevel(PolicyContract):
+    policy = TruVaR
+    options = {
+        "points": 64,
+        "goal": "level",
+        "threshold": 1.8,
+        "monotone": True,
+        "fidelities": [Fidelity(1e-6, 3.0), Fidelity(0.1, 1.0)],
+    }
+
+
+class TestTruVaRImplicitLevel(PolicyContract):
+    policy = TruVaR
+    options = {"points": 64, "goal": "level", "fraction": 0.9, "among": 10}
+
+
+class TestGPLSE(PolicyContract):
+    policy = GPLSE
+    options = {"threshold": 1.8, "points": 64}
+
+
+class TestGPLSEIntersected(PolicyContract):
+    policy = GPLSE
+    options = {"threshold": 1.8, "points": 64, "intersect": True, "gp": GP(Matern(2.5), noise=0.01, mean=1.5)}
+
+
+class TestStraddle(PolicyContract):
+    policy = Straddle
+    options = {"fraction": 0.9, "points": 64}
+
+
+class TestVarianceSampling(PolicyContract):
+    policy = VarianceSampling
+    options = {"threshold": 1.8, "points": 64, "monotone": True}
+
+
+class TestRandomLevelSet(PolicyContract):
+    policy = RandomLevelSet
+    options = {"threshold": 1.8, "points": 64}
+
+
+class Clock(PolicyContract):
+    """Policies that take the time get it at every ask, in uneven steps."""
+
+    def context(self, step):
+        return {"time": 20.0 + step + 0.3 * (step % 2)}  # after what is told without a time
+
+
+class TestTVGPUCB(Clock):
+    policy = TVGPUCB
+    options = {"forgetting": 0.05}
+
+
+class TestTVGPUCBLearning(Clock):
+    policy = TVGPUCB
+
+
+class TestTVGPUCBWithoutTimes(PolicyContract):
+    policy = TVGPUCB
+    options = {"forgetting": 0.2, "memory": 3}
+
+
+class TestRGPUCB(Clock):
+    policy = RGPUCB
+    options = {"block": 4}
+
+
+class TestRobustBatch(PolicyContract):
+    policy = RobustBatch
+    options = {"tau": 2, "beta": 1.0, "pool": 60}
+
+
+class TestRobustBatchAuto(PolicyContract):
+    policy = RobustBatch
+    options = {"tau": 2, "method": "auto", "pool": 60}
+
+
+class TestDBGPUCB(PolicyContract):
+    policy = DBGPUCB
+
+
+class TestDBGPUCBLinear(PolicyContract):
+    policy = DBGPUCB
+    options = {"bonus": "linear", "exploration": 0.5, "gp": GP(Matern(2.5), noise=0.01, mean=1.5)}
+
+
+class TestGPUCBPE(PolicyContract):
+    policy = GPUCBPE
+
+
+class TestLocalPenalization(PolicyContract):
+    policy = LocalPenalization
+
+
+class TestQEI(PolicyContract):
+    policy = QEI
+    options = {"samples": 32, "sweeps": 1}
+
+
+class TestMacroGPO(PolicyContract):
+    policy = MacroGPO
+    options = {"horizon": 2, "samples": 8}
+
+
+class TestMacroGPOFarAhead(PolicyContract):
+    policy = MacroGPO
+    options = {"horizon": 3, "samples": 4, "sampling": "iid", "exploration": 0.5, "gp": GP(Matern(2.5), noise=1e-3)}
+
+
+class TestMacroGPOAnytime(PolicyContract):
+    policy = MacroGPO
+    options = {"planner": "anytime", "horizon": 3, "samples": 6, "iterations": 5}

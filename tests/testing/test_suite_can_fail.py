@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from surefoot import RandomSearch
+from surefoot import GP, MacroGPO, RandomSearch
 from surefoot.loop.policy import Proposal
 from surefoot.testing import PolicyContract
 
@@ -34,6 +34,24 @@ class Forgetful(RandomSearch):
     def _choose(self, step, context):
         self.asked += 1
         return Proposal(self.domain.sample(1, self.stream("sample", self.asked))[0])
+
+
+class Leaping(MacroGPO):
+    """Always makes a move from the start, wherever the vehicle is."""
+
+    def _move(self, moves, step):
+        return Proposal(stops=self.domain.moves(self.domain.start)[0])
+
+
+def test_a_vehicle_that_leaps_is_noticed():
+    for policy, broken in ((Leaping, True), (MacroGPO, False)):
+        made = suite(policy)
+        type(made).options = {"samples": 3, "horizon": 2, "gp": GP(noise=0.1)}
+        if broken:
+            with pytest.raises(AssertionError):
+                made.test_moves_start_where_the_last_one_ended()
+        else:
+            made.test_moves_start_where_the_last_one_ended()
 
 
 def suite(policy):

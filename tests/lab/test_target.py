@@ -89,7 +89,7 @@ def test_policies_by_any_spelling_and_ones_own(tmp_path):
 
 @pytest.mark.parametrize("name", ["nonsense", "Box", "Policy", "optimize", ""])
 def test_what_is_no_policy_is_refused_with_those_there_are(name):
-    with pytest.raises(ValueError, match=r"there is no policy .*ExpectedImprovement, GPUCB"):
+    with pytest.raises(ValueError, match=r"there is no policy .*ExpectedImprovement, .*GPUCB"):
         policy_named(name)
 
 

@@ -101,6 +101,7 @@ class _Interval(Parameter):
             u = np.zeros_like(column)
         elif self.log:
             u = np.log(column / self.low) / math.log(self.high / self.low)
+            u = np.where(column <= self.high, np.minimum(u, 1.0), u)  # rounding can lead beyond the end
         else:
             u = (column - self.low) / (self.high - self.low)
         return u[:, None]

@@ -5,7 +5,7 @@ inverse L⁻¹ of the Cholesky factor, and the whitened residuals w = L⁻¹ (y 
 
     mean(Z) = c + V w,   cov(Z) = k(Z, Z) − V Vᵀ,
 
-over any batch of joint points, where its tensors are, differentiable in Z. New observations extend the factor by a block, so
+over any batch of joint points, differentiable in Z. New observations extend the factor by a block, so
 that fantasies (knowledge gradients, noisy improvements) work, with gradients in the new points, too.
 """
 

@@ -1,6 +1,7 @@
 """Every shipped policy keeps the contract."""
 
 import numpy as np
+import pytest
 
 from surefoot import (
     BOBOS,
@@ -85,6 +86,7 @@ class TestMinimumRegretSearch(PolicyContract):
     options = {"draws": 64}
 
 
+@pytest.mark.slow
 class TestMinimumRegretSearchAtAPoint(PolicyContract):
     policy = MinimumRegretSearch
     options = {"version": "point"}
@@ -163,6 +165,7 @@ class TestTruVaR(PolicyContract):
     options = {"points": 64}
 
 
+@pytest.mark.slow
 class TestTruVaRMonotone(PolicyContract):
     policy = TruVaR
     options = {"points": 64, "scale": 2.0, "monotone": True, "among": "potential"}
@@ -179,6 +182,7 @@ class TestTruVaRLevel(PolicyContract):
     }
 
 
+@pytest.mark.slow
 class TestTruVaRImplicitLevel(PolicyContract):
     policy = TruVaR
     options = {"points": 64, "goal": "level", "fraction": 0.9, "among": 10}
@@ -189,6 +193,7 @@ class TestGPLSE(PolicyContract):
     options = {"threshold": 1.8, "points": 64}
 
 
+@pytest.mark.slow
 class TestGPLSEIntersected(PolicyContract):
     policy = GPLSE
     options = {"threshold": 1.8, "points": 64, "intersect": True, "gp": GP(Matern(2.5), noise=0.01, mean=1.5)}
@@ -225,6 +230,7 @@ class TestTVGPUCBLearning(Clock):
     policy = TVGPUCB
 
 
+@pytest.mark.slow
 class TestTVGPUCBWithoutTimes(PolicyContract):
     policy = TVGPUCB
     options = {"forgetting": 0.2, "memory": 3}
@@ -240,6 +246,7 @@ class TestRobustBatch(PolicyContract):
     options = {"tau": 2, "beta": 1.0, "pool": 60}
 
 
+@pytest.mark.slow
 class TestRobustBatchAuto(PolicyContract):
     policy = RobustBatch
     options = {"tau": 2, "method": "auto", "pool": 60}
@@ -249,6 +256,7 @@ class TestDBGPUCB(PolicyContract):
     policy = DBGPUCB
 
 
+@pytest.mark.slow
 class TestDBGPUCBLinear(PolicyContract):
     policy = DBGPUCB
     options = {"bonus": "linear", "exploration": 0.5, "gp": GP(Matern(2.5), noise=0.01, mean=1.5)}
@@ -272,6 +280,7 @@ class TestMacroGPO(PolicyContract):
     options = {"horizon": 2, "samples": 8}
 
 
+@pytest.mark.slow
 class TestMacroGPOFarAhead(PolicyContract):
     policy = MacroGPO
     options = {"horizon": 3, "samples": 4, "sampling": "iid", "exploration": 0.5, "gp": GP(Matern(2.5), noise=1e-3)}

@@ -72,7 +72,7 @@ $(BOTORCH)/.botorch: pyproject.toml constraints.txt
 	@touch $@
 
 test-botorch: $(BOTORCH)/.botorch
-	$(ONE_THREAD) $(BOTORCH)/bin/pytest -q tests/bridge/test_botorch.py src/surefoot/bridge/botorch
+	$(ONE_THREAD) $(BOTORCH)/bin/pytest -q tests/bridge/test_botorch.py tests/bridge/test_botorch_rules.py src/surefoot/bridge/botorch
 
 $(AX)/.ax: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(AX)

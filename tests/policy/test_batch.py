@@ -301,7 +301,7 @@ def batches(q, count=6, seed=0):
 def test_closed_form_of_small_batches(q):
     mean, cov = batches(q)
     expected = [closed_form(m, S, 0.4) for m, S in zip(mean, cov, strict=True)]
-    np.testing.assert_allclose(improvement_of_batches(mean, cov, 0.4), expected, atol=2e-5)  # SciPy samples
+    np.testing.assert_allclose(improvement_of_batches(mean, cov, 0.4), expected, atol=1e-5)  # SciPy's Φ₃ is sampled
 
 
 @pytest.mark.parametrize("q", [1, 2, 3])

@@ -34,8 +34,7 @@ Make = Callable[[Tensor, Tensor, Tensor | None], Model]
 class _Code(GP):
     """A GP that is partly code: stored by name, and passed again when a policy is rebuilt."""
 
-    def _named(self) -> str:
-        raise NotImplementedError
+    _named: Callable[[], str]  # what the code is called
 
     def to_dict(self) -> dict[str, Any]:
         """Return what can be stored: a name."""

@@ -18,80 +18,82 @@ Names are imported when they are first used, so ``import surefoot`` is fast and 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from surefoot import lazy
 
 __version__ = "0.1.0.dev0"
 
-_HOMES = {
-    "surefoot.domain": [
-        "Box",
-        "Candidates",
-        "Choice",
-        "Dives",
-        "Float",
-        "GraphPaths",
-        "Int",
-        "MoveTable",
-        "Paths",
-        "Space",
-    ],
-    "surefoot.domain.perturbation": ["AroundEstimate", "Ball", "Groups", "UnknownParameters", "WeightedBox"],
-    "surefoot.belief.kernels": ["SE", "Linear", "Matern", "RationalQuadratic"],
-    "surefoot.belief.gp": ["GP"],
-    "surefoot.loop.types": ["FAILED", "Advice", "LevelSet", "Outcome", "Query", "Recommendation"],
-    "surefoot.loop.errors": [
-        "BudgetSpent",
-        "Exhausted",
-        "MissingData",
-        "MissingExtra",
-        "NoData",
-        "NotSupported",
-        "PendingQuery",
-        "SurefootError",
-    ],
-    "surefoot.loop.policy": ["Policy"],
-    "surefoot.loop.record": ["load"],
-    "surefoot.loop.journal": ["Journal"],
-    "surefoot.optimizer": ["Result", "optimize"],
-    "surefoot.policy.search": ["RandomSearch", "SobolSearch"],
-    "surefoot.policy.gp_ucb": ["GPUCB"],
-    "surefoot.policy.improvement": ["ExpectedImprovement", "ProbabilityOfImprovement"],
-    "surefoot.policy.thompson": ["ThompsonSampling"],
-    "surefoot.policy.batch": ["DBGPUCB", "GPUCBPE"],
-    "surefoot.policy.penalization": ["LocalPenalization"],
-    "surefoot.policy.qei": ["QEI"],
-    "surefoot.policy.level_set": ["GPLSE", "RandomLevelSet", "Straddle", "VarianceSampling"],
-    "surefoot.policy.prices": ["Fidelity"],
-    "surefoot.policy.truvar": ["TruVaR"],
-    "surefoot.policy.entropy": ["MaxValueEntropySearch"],
-    "surefoot.policy.entropy_search": ["EntropySearch", "MinimumRegretSearch"],
-    "surefoot.policy.stable_opt": ["StableOpt"],
-    "surefoot.policy.robust_report": ["RobustReport"],
-    "surefoot.policy.maximin": ["MaxiMinGPUCB"],
-    "surefoot.policy.macro": ["MacroGPO"],
-    "surefoot.policy.meta": ["RMGPUCB"],
-    "surefoot.policy.meta_thompson": ["RMGPTS"],
-    "surefoot.policy.robust_batch": ["RobustBatch"],
-    "surefoot.policy.rgpe": ["RGPE"],
-    "surefoot.policy.taf": ["TAF"],
-    "surefoot.policy.tasks": ["Task"],
-    "surefoot.policy.resetting": ["RGPUCB"],
-    "surefoot.policy.time_varying": ["TVGPUCB"],
-    "surefoot.policy.early_stop": ["BOBOS"],
-    "surefoot.policy.early_stop_transfer": ["RMBOBOS"],
-}
-_MODULES = {
-    "widths": "surefoot.loop.widths",
-    "lab": "surefoot.lab",
-    "report": "surefoot.report",
-    "select": "surefoot.select",
-    "stopping": "surefoot.stopping",
-    "testing": "surefoot.testing",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = sorted([*_HOME, *_MODULES, "__version__"])
+__getattr__, __dir__, __all__ = lazy.names(
+    __name__,
+    {
+        "domain": [
+            "Box",
+            "Candidates",
+            "Choice",
+            "Dives",
+            "Float",
+            "GraphPaths",
+            "Int",
+            "MoveTable",
+            "Paths",
+            "Space",
+        ],
+        "domain.perturbation": ["AroundEstimate", "Ball", "Groups", "UnknownParameters", "WeightedBox"],
+        "belief.kernels": ["SE", "Linear", "Matern", "RationalQuadratic"],
+        "belief.gp": ["GP"],
+        "loop.types": ["FAILED", "Advice", "LevelSet", "Outcome", "Query", "Recommendation"],
+        "loop.errors": [
+            "BudgetSpent",
+            "Exhausted",
+            "MissingData",
+            "MissingExtra",
+            "NoData",
+            "NotSupported",
+            "PendingQuery",
+            "SurefootError",
+        ],
+        "loop.policy": ["Policy"],
+        "loop.record": ["load"],
+        "loop.journal": ["Journal"],
+        "optimizer": ["Result", "optimize"],
+        "policy.search": ["RandomSearch", "SobolSearch"],
+        "policy.gp_ucb": ["GPUCB"],
+        "policy.improvement": ["ExpectedImprovement", "ProbabilityOfImprovement"],
+        "policy.thompson": ["ThompsonSampling"],
+        "policy.batch": ["DBGPUCB", "GPUCBPE"],
+        "policy.penalization": ["LocalPenalization"],
+        "policy.qei": ["QEI"],
+        "policy.level_set": ["GPLSE", "RandomLevelSet", "Straddle", "VarianceSampling"],
+        "policy.prices": ["Fidelity"],
+        "policy.truvar": ["TruVaR"],
+        "policy.entropy": ["MaxValueEntropySearch"],
+        "policy.entropy_search": ["EntropySearch", "MinimumRegretSearch"],
+        "policy.stable_opt": ["StableOpt"],
+        "policy.robust_report": ["RobustReport"],
+        "policy.maximin": ["MaxiMinGPUCB"],
+        "policy.macro": ["MacroGPO"],
+        "policy.meta": ["RMGPUCB"],
+        "policy.meta_thompson": ["RMGPTS"],
+        "policy.robust_batch": ["RobustBatch"],
+        "policy.rgpe": ["RGPE"],
+        "policy.taf": ["TAF"],
+        "policy.tasks": ["Task"],
+        "policy.resetting": ["RGPUCB"],
+        "policy.time_varying": ["TVGPUCB"],
+        "policy.early_stop": ["BOBOS"],
+        "policy.early_stop_transfer": ["RMBOBOS"],
+    },
+    modules={
+        "widths": "surefoot.loop.widths",
+        "lab": "surefoot.lab",
+        "report": "surefoot.report",
+        "select": "surefoot.select",
+        "stopping": "surefoot.stopping",
+        "testing": "surefoot.testing",
+    },
+)
+__all__.append("__version__")
 
 if TYPE_CHECKING:
     from surefoot import lab, report, select, stopping, testing
@@ -141,15 +143,3 @@ if TYPE_CHECKING:
     from surefoot.policy.thompson import ThompsonSampling
     from surefoot.policy.time_varying import TVGPUCB
     from surefoot.policy.truvar import TruVaR
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'surefoot' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -17,58 +17,47 @@ Cevher 2018 (Oblivious-Greedy); Orlin, Schulz & Udwani 2016 (OSU).
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from surefoot import lazy
 
-_HOMES = {
-    "objective": ["Evaluations", "SetFunction", "State"],
-    "custom": ["Custom"],
-    "coverage": ["Coverage", "DominatingSet"],
-    "facility": ["FacilityLocation"],
-    "quadratic": ["RSquared", "VarianceReduction"],
-    "logistic": ["LogisticSupport"],
-    "information": ["MutualInformation"],
-    "ratios": ["Ratio", "Ratios", "bound_ratios", "estimate_ratios", "exact_ratios"],
-    "selection": ["Selection", "Selector"],
-    "greedy_family": [
-        "cover",
-        "greedy",
-        "iterative_factor",
-        "lazy_greedy",
-        "matching_pursuit",
-        "oblivious",
-        "random_greedy",
-        "stochastic_greedy",
-        "threshold_greedy",
-    ],
-    "robust": ["buckets", "oblivious_greedy", "osu", "osu_sizes", "pro", "pro_sizes", "saturate"],
-    "adversary": [
-        "Attack",
-        "attack",
-        "branch_and_bound",
-        "exhaustive",
-        "greedy_max",
-        "greedy_min",
-        "heuristics",
-        "local_search",
-        "random_min",
-        "stochastic_min",
-    ],
-    "milp": ["coverage_milp"],
-    "guarantees": ["best_beta", "greedy_guarantee", "oblivious_greedy_guarantee", "pro_guarantee"],
-    "certificate": ["Certificate", "certify", "optimum_bound", "robust_bound"],
-    "choice": ["Choice", "choose"],
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy.names(
+    __name__,
+    {
+        "objective": ["Evaluations", "SetFunction", "State"],
+        "custom": ["Custom"],
+        "coverage": ["Coverage", "DominatingSet"],
+        "facility": ["FacilityLocation"],
+        "quadratic": ["RSquared", "VarianceReduction"],
+        "logistic": ["LogisticSupport"],
+        "information": ["MutualInformation"],
+        "ratios": ["Ratio", "Ratios", "bound_ratios", "estimate_ratios", "exact_ratios"],
+        "selection": ["Selection", "Selector"],
+        "greedy_family": [
+            "cover",
+            "greedy",
+            "iterative_factor",
+            "lazy_greedy",
+            "matching_pursuit",
+            "oblivious",
+            "random_greedy",
+            "stochastic_greedy",
+            "threshold_greedy",
+        ],
+        "robust": ["buckets", "oblivious_greedy", "osu", "osu_sizes", "pro", "pro_sizes", "saturate"],
+        "adversary": [
+            "Attack",
+            "attack",
+            "branch_and_bound",
+            "exhaustive",
+            "greedy_max",
+            "greedy_min",
+            "heuristics",
+            "local_search",
+            "random_min",
+            "stochastic_min",
+        ],
+        "milp": ["coverage_milp"],
+        "guarantees": ["best_beta", "greedy_guarantee", "oblivious_greedy_guarantee", "pro_guarantee"],
+        "certificate": ["Certificate", "certify", "optimum_bound", "robust_bound"],
+        "choice": ["Choice", "choose"],
+    },
+)

@@ -20,26 +20,15 @@ use inside Bayesian optimization); Swersky, Snoek & Adams 2014 (the exponential-
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from surefoot import lazy
 
-_HOMES = {
-    "curves": ["CurveModel", "ExponentialDecay", "PathModel", "model_from_dict", "register"],
-    "plateau": ["Plateau"],
-    "induction": ["ACCEPT", "CONTINUE", "STOP", "Counts", "Solution", "count", "induce"],
-    "table": ["Decision", "Table"],
-    "solver": ["OptimalStopping", "Watch"],
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy.names(
+    __name__,
+    {
+        "curves": ["CurveModel", "ExponentialDecay", "PathModel", "model_from_dict", "register"],
+        "plateau": ["Plateau"],
+        "induction": ["ACCEPT", "CONTINUE", "STOP", "Counts", "Solution", "count", "induce"],
+        "table": ["Decision", "Table"],
+        "solver": ["OptimalStopping", "Watch"],
+    },
+)

@@ -1,0 +1,1 @@
+"""Black-box attacks on classifiers one is entitled to test."""

@@ -1,0 +1,11 @@
+"""The ``surefoot`` command: one module for the commands of each room, gathered here in the order of the help text."""
+
+# isort: off
+# The order of the help text.
+from surefoot.cli.app import app, main
+from surefoot.cli import tuning
+from surefoot.cli import selection
+from surefoot.cli import evidence
+# isort: on
+
+__all__ = ["app", "evidence", "main", "selection", "tuning"]

@@ -1,0 +1,96 @@
+"""``surefoot demo``, ``bench``, ``reproduce`` and ``version``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surefoot import __version__
+from surefoot.cli.app import app
+
+__all__: list[str] = []
+
+
+@app.command(short_help="Tune a real model and write a page.")
+def demo(
+    trials: Annotated[int, typer.Option(help="How many networks to try.")] = 40,
+    seed: Annotated[int, typer.Option(help="Names all random draws; the same seed asks the same.")] = 0,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the page, the journal and earlier studies.")
+    ] = Path("surefoot-demo"),
+) -> None:
+    """Tune a neural network on handwritten digits, epoch by epoch, and write a page with pictures (about a minute).
+
+    Networks that will not beat the best one are abandoned half-way, and what earlier studies in the folder have found
+    is used. The first time these are made too. An interrupted demo goes on when it is started again.
+
+    \b
+    Example:
+      surefoot demo --trials 20
+    """
+    from surefoot.lab.demo import demo as run
+
+    run(trials=trials, seed=seed, out=out)
+
+
+@app.command(short_help="Measure how long an ask takes.")
+def bench(
+    quick: Annotated[bool, typer.Option("--quick", help="A small grid: a few seconds instead of minutes.")] = False,
+    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all timings here.")] = None,
+) -> None:
+    """Measure how long an ask takes, and how much memory, from 20 to 1000 measurements in 2 to 20 dimensions.
+
+    \b
+    Examples:
+      surefoot bench --quick
+      OMP_NUM_THREADS=1 surefoot bench \\
+        --json bench.json
+    """
+    from surefoot.lab.bench import bench as run
+
+    run(quick=quick, json_file=json)
+
+
+@app.command(short_help="Run experiments and judge their claims.")
+def reproduce(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Experiments, or families of them.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every experiment whose data are here.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    full: Annotated[bool, typer.Option("--full/--quick", help="The published budget, or a small one.")] = False,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="Time limit of each experiment.")] = None,
+    workers: Annotated[int | None, typer.Option(metavar="N", help="Processes; by default one per core.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Add repetitions to stored results.")] = False,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the results.")] = Path("results"),
+) -> None:
+    """Run experiments and judge the claims made about them; without ids, list them.
+
+    Writes results.json, a table and pictures per experiment. The exit status is 0 when the run completed, whatever the
+    verdicts.
+
+    \b
+    Examples:
+      surefoot reproduce --list
+      surefoot reproduce gp-ucb
+      surefoot reproduce \\
+        gp-ucb/regret-bound --full
+    """
+    from surefoot.lab.command import reproduce as run
+
+    run(
+        ids or [],
+        all=every,
+        list=listing,
+        full=full,
+        minutes=minutes,
+        workers=workers,
+        resume=resume,
+        out=out,
+    )
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"surefoot {__version__}")

@@ -1,0 +1,1 @@
+"""Many parties learn together without showing their data."""

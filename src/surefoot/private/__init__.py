@@ -1,0 +1,1 @@
+"""One party holds the data, another looks for the best record."""

@@ -1,0 +1,1 @@
+"""Optimization as a service."""

@@ -15,10 +15,12 @@ A policy that takes a context overrides :meth:`PolicyContract.context`; one that
 
 from __future__ import annotations
 
+import importlib
 import json
-import subprocess
+import multiprocessing
 import sys
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,16 +35,22 @@ from surefoot.loop.types import FAILED, Outcome, Query
 
 __all__ = ["PolicyContract"]
 
-_RESUME = """
-import importlib, json, sys
-sys.path[:0] = json.loads(sys.argv[1])
-importlib.import_module(sys.argv[2])
-import surefoot
-suite = getattr(importlib.import_module(sys.argv[3]), sys.argv[4])()
-for path in sys.argv[6:]:
-    policy = surefoot.load(path)
-    print(json.dumps(suite.continue_run(policy, int(sys.argv[5]) - len(policy.queries))))
-"""
+# New processes are forked from one that has imported the library and nothing else: what is resumed is the saved state.
+_NEW = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
+_NEW.set_forkserver_preload(["pytest", "surefoot.testing.contract", "surefoot.policy.gp_ucb"])
+
+
+def _resume(
+    answer: Connection, paths: list[str], modules: list[str], suite: str, length: int, files: list[str]
+) -> None:
+    """Load every saved state in a new process, continue it, and send its queries back."""
+    sys.path[:0] = paths
+    home = [importlib.import_module(name) for name in modules][-1]
+    contract = getattr(home, suite)()
+    for file in files:
+        policy = load(file)
+        answer.send(contract.continue_run(policy, length - len(policy.queries)))
+
 
 KINDS: dict[str, type[Domain]] = {"Box": Box, "Candidates": Candidates, "Space": Space, "Paths": Paths}
 every_domain = pytest.mark.parametrize("kind", list(KINDS))
@@ -423,12 +431,16 @@ class PolicyContract:
                 policy.save(files[-1])
                 asked += self.continue_run(policy, 1)
             expected += [asked[number:] for number in range(self.length)]
-        names = [type(policy).__module__, type(self).__module__, type(self).__qualname__]
-        arguments = [json.dumps(sys.path), *names, str(self.length), *map(str, files)]
-        done = subprocess.run([sys.executable, "-c", _RESUME, *arguments], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        for path, line, queries in zip(files, done.stdout.splitlines(), expected, strict=True):
-            assert json.loads(line) == queries, f"resumed from {path.stem}"
+        modules = [type(policy).__module__, type(self).__module__]
+        answer, there = _NEW.Pipe(duplex=False)
+        arguments = (there, sys.path, modules, type(self).__qualname__, self.length, [str(file) for file in files])
+        process = _NEW.Process(target=_resume, args=arguments)
+        process.start()
+        there.close()
+        for path, queries in zip(files, expected, strict=True):
+            assert answer.recv() == json.loads(json.dumps(queries)), f"resumed from {path.stem}"
+        process.join()
+        assert process.exitcode == 0
 
     @every_domain
     def test_journal_alone_rebuilds_the_policy(self, kind: str, tmp_path: Path) -> None:

@@ -11,7 +11,10 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "additive": ["Additive", "Parts"],
+    "decomposition": ["Decompositions", "learn", "partition", "refine"],
     "kernels": ["SE", "Constant", "Kernel", "Linear", "Matern", "RationalQuadratic", "Stationary", "kernel_from_dict"],
+    "noisy_inputs": ["NoisyInputs"],
     "priors": ["Fixed", "LogNormal", "TwoPiece"],
     "gp": ["GP"],
     "posterior": ["Posterior"],

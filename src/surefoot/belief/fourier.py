@@ -17,6 +17,8 @@ Two kinds of features are in use:
 * ``"cos_sin"``: M/2 frequencies, φ = √(2v/M) [cos ωᵀx, sin ωᵀx]; here φ(x)ᵀφ(x) is exactly the signal variance v,
 * ``"cos_phase"``: M frequencies and phases b uniform on [0, 2π], φ = √(2v/M) cos(ωᵀx + b).
 
+``normalize`` scales φ(x) to length √v at every x, so that the prior variance is exact for the second kind too.
+
 Sums and products of stationary kernels, constants and active coordinates have spectral densities too: a sum mixes the
 frequencies of its parts, a product adds them.
 
@@ -57,6 +59,8 @@ class FourierFeatures:
         Draws the frequencies and phases.
     kind : {"cos_sin", "cos_phase"}
         Pairs of cosine and sine, or cosines with random phases; see the module's page.
+    normalize : bool
+        Whether φ(x) is scaled to φ(x)ᵀφ(x) = k(x, x) at every x.
 
     Attributes
     ----------
@@ -74,7 +78,14 @@ class FourierFeatures:
     """
 
     def __init__(
-        self, kernel: Kernel, dimension: int, count: int, rng: np.random.Generator, kind: str = "cos_sin"
+        self,
+        kernel: Kernel,
+        dimension: int,
+        count: int,
+        rng: np.random.Generator,
+        kind: str = "cos_sin",
+        *,
+        normalize: bool = False,
     ) -> None:
         if kind not in ("cos_sin", "cos_phase"):
             raise ValueError(f"kind must be 'cos_sin' or 'cos_phase', got {kind!r}")
@@ -83,13 +94,15 @@ class FourierFeatures:
         if count < 1 or (kind == "cos_sin" and count % 2):
             raise ValueError(f"count must be positive, and even for 'cos_sin', got {count!r}")
         self.kernel, self.dimension, self.count, self.kind = kernel, dimension, count, kind
+        self.normalize = normalize
         draws = count // 2 if kind == "cos_sin" else count
         self.frequencies, self.variance = _spectrum(kernel, draws, dimension, rng)
         self.phases = rng.uniform(0.0, 2.0 * np.pi, count) if kind == "cos_phase" else None
 
     def __call__(self, X: Any) -> Any:
         """Return the features φ of the rows of X (n, dimension), shape (n, M)."""
-        return self._join(*self._waves(X))
+        phi = self._join(*self._waves(X))
+        return phi * self._stretch(phi) if self.normalize else phi
 
     def pull_input(self, X: Any) -> tuple[Any, Callable[[Any], Any]]:
         """Return φ(X) and the map W ↦ Σⱼ Wᵢⱼ ∂φⱼ(xᵢ)/∂xᵢ, shape (n, dimension), for W of shape (n, M) or (M,).
@@ -108,7 +121,18 @@ class FourierFeatures:
                 return (cos * W[..., half:] - sin * W[..., :half]) @ frequencies
             return (sin * W) @ -frequencies
 
-        return self._join(cos, sin), pull
+        raw = self._join(cos, sin)
+        if not self.normalize:
+            return raw, pull
+        xp, stretch = array_namespace(raw), self._stretch(raw)
+        phi = raw * stretch
+
+        def pull_normalized(W: Any) -> Any:
+            # The quotient rule: the part of W along φ moves the length, which is fixed.
+            along = xp.sum(phi * W, axis=-1, keepdims=True) / self.variance
+            return pull(stretch * (W - along * phi))
+
+        return phi, pull_normalized
 
     def pull(self, X: Any, W: Any) -> Any:
         """Return Σⱼ Wᵢⱼ ∂φⱼ(xᵢ)/∂xᵢ, shape (n, dimension): the gradient at each point of the function with weights W.
@@ -150,6 +174,11 @@ class FourierFeatures:
         if self.phases is not None:
             angles += _beside(self.phases, X)
         return _cos_sin(angles, (2.0 * self.variance / self.count) ** 0.5)
+
+    def _stretch(self, phi: Any) -> Any:
+        """What brings each row of φ (n, M) to length √v, shape (n, 1)."""
+        xp = array_namespace(phi)
+        return (self.variance / xp.sum(phi * phi, axis=1, keepdims=True)) ** 0.5
 
     def _join(self, cos: Any, sin: Any) -> Any:
         return cos if self.phases is not None else array_namespace(cos).concat([cos, sin], axis=1)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import surefoot.belief.noisy_inputs  # noqa: F401 - a stored GP finds the kernel by its name
 from surefoot.belief.fit import fit, log_likelihood
 from surefoot.belief.kernels import SE, Kernel, Matern, Stationary, kernel_from_dict
 from surefoot.belief.mixture import MixturePosterior

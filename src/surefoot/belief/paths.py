@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot.belief.fourier import FourierFeatures
 from surefoot.belief.mixture import MixturePosterior
+from surefoot.belief.noisy_inputs import WhiteNoise, smooth_and_white
 
 if TYPE_CHECKING:
     from surefoot.belief.posterior import Posterior
@@ -168,15 +169,21 @@ class _Draws:
         gp, n = posterior.gp, posterior.n
         self.kernel, self.mean = gp.kernel, gp.mean
         self.X = posterior.X.copy() if n else np.empty((0, dimension))
-        self.features = FourierFeatures(gp.kernel, dimension, features, rng)
+        smooth, own = smooth_and_white(gp.kernel, dimension)
+        self.features = FourierFeatures(smooth, dimension, features, rng)
         self.weights = rng.standard_normal((count, features))
         noise = rng.standard_normal((count, n)) * np.sqrt(posterior.noise)
+        self.white = WhiteNoise(own, count, rng) if own else None
         residual = posterior.y - gp.mean - self.weights @ self.features(self.X).T - noise
+        if self.white is not None:
+            residual -= self.white(self.X)
         self.update: Array = posterior.solve(residual.T).T if n else residual
 
     def __call__(self, Z: Array, which: slice = slice(None)) -> Array:
         values: Array = self.mean + self.weights[which] @ self.features(Z).T
         values += self.update[which] @ self.kernel(self.X, Z)
+        if self.white is not None:
+            values += self.white(Z, which)
         return values
 
     def gradient(self, Z: Array, which: slice = slice(None)) -> tuple[Array, Array]:
@@ -185,4 +192,7 @@ class _Draws:
         K, pull_kernel = self.kernel.pull_input(Z, self.X)  # evaluated once for all functions
         slopes: Array = pull(weights[:, None, :])
         slopes += np.stack([pull_kernel(np.broadcast_to(row, K.shape)) for row in update])
-        return self.mean + weights @ phi.T + update @ K.T, slopes
+        values: Array = self.mean + weights @ phi.T + update @ K.T
+        if self.white is not None:
+            values += self.white(Z, which)  # flat almost everywhere: it has no slope
+        return values, slopes

@@ -5,7 +5,9 @@
 from surefoot.cli.app import app, main
 from surefoot.cli import tuning
 from surefoot.cli import selection
+from surefoot.cli import service
+from surefoot.cli import private
 from surefoot.cli import evidence
 # isort: on
 
-__all__ = ["app", "evidence", "main", "selection", "tuning"]
+__all__ = ["app", "evidence", "main", "private", "selection", "service", "tuning"]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from surefoot.belief.fourier import FourierFeatures
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
+from surefoot.belief.noisy_inputs import smooth_and_white
 from surefoot.belief.paths import sample_paths
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
@@ -71,7 +72,8 @@ class ThompsonSampling(ModelPolicy):
         if self._exact:
             return
         try:
-            FourierFeatures(self.gp.kernel, self.domain.encoded_dimension, 2, np.random.default_rng(0))
+            dimension = self.domain.encoded_dimension
+            FourierFeatures(smooth_and_white(self.gp.kernel, dimension)[0], dimension, 2, np.random.default_rng(0))
         except TypeError as error:
             raise NotSupported(
                 f"ThompsonSampling on a box, a space or more than {_EXACT} candidates draws paths of random Fourier "

@@ -1,0 +1,226 @@
+"""The mechanisms of this room as cases of the audit: two neighboring tables, and the score that tells them apart best.
+
+>>> from surefoot.private.audit import AUDITS, audit
+>>> case = AUDITS["gaussian"](1.0, 1e-3)
+>>> found = audit(case.release, case.one, case.two, delta=case.delta, claim=case.epsilon, trials=2000)
+>>> found.refuted
+False
+
+Importing this module enters them into :data:`~surefoot.private.audit.AUDITS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.private.audit import AUDITS, AuditCase
+from surefoot.private.full_lift import FullLift
+from surefoot.private.laplace import LaplaceRelease
+from surefoot.private.learn import publish_counts
+from surefoot.private.mechanisms import GaussianRelease, Mechanism
+from surefoot.private.noise import Noise
+from surefoot.private.outputs import OutputRelease
+from surefoot.private.projection import PublishedProjection
+
+__all__ = ["neighbors", "register"]
+
+Array = NDArray[np.float64]
+ASKS, BINS = 8, 4
+
+
+def neighbors(rows: int = 6, features: int = 2, change: float = 1.0) -> tuple[Array, Array]:
+    """Return two scaled tables that differ in one row, by ``change``.
+
+    >>> one, two = neighbors(change=0.5)
+    >>> float(np.linalg.norm(one - two).round(9))
+    0.5
+    """
+    one = np.random.default_rng(0).uniform(-5.0, 5.0, (rows, features))
+    two = one.copy()
+    two[0] += change / math.sqrt(features)
+    return one, two
+
+
+def register(name: str) -> Callable[[Callable[[float, float], AuditCase]], Callable[[float, float], AuditCase]]:
+    """Enter the function that builds a case into the table.
+
+    >>> "gaussian" in AUDITS
+    True
+    """
+
+    def enter(build: Callable[[float, float], AuditCase]) -> Callable[[float, float], AuditCase]:
+        AUDITS[name] = build
+        return build
+
+    return enter
+
+
+def _releases(mechanism: Mechanism) -> Callable[[Array, Noise, int], Array]:
+    """Many independent releases of scaled rows at once."""
+
+    def release(rows: Array, noise: Noise, trials: int) -> Array:
+        return mechanism._using(noise)._randomize(np.broadcast_to(rows, (trials, *rows.shape)))
+
+    return release
+
+
+def _matrices(mechanism: Mechanism) -> Callable[[Noise], tuple[Array, Array]]:
+    rows = np.random.default_rng(1).uniform(-10.0, 10.0, (400, 3))
+    return lambda noise: (mechanism._using(noise)._randomize(rows), rows)
+
+
+@register("gaussian")
+def _gaussian(epsilon: float, delta: float) -> AuditCase:
+    mechanism = GaussianRelease(epsilon=epsilon, delta=delta)
+    one, two = neighbors()
+    return AuditCase(
+        "GaussianRelease",
+        _releases(mechanism),
+        one,
+        two,
+        epsilon,
+        delta,
+        score=lambda Z: (Z * (two - one)).sum(axis=(-2, -1)),
+        matrices=_matrices(mechanism),
+        note="one row moves by the neighbor's radius",
+    )
+
+
+@register("gaussian-replace")
+def _replacement(epsilon: float, delta: float) -> AuditCase:
+    mechanism = GaussianRelease(epsilon=epsilon, delta=delta, radius=5.0, neighbor=math.inf)
+    one, two = np.zeros((4, 2)), np.zeros((4, 2))
+    one[0, 0], two[0, 0] = -5.0, 5.0
+    return AuditCase(
+        "GaussianRelease, replacement",
+        _releases(mechanism),
+        one,
+        two,
+        epsilon,
+        delta,
+        score=lambda Z: (Z * (two - one)).sum(axis=(-2, -1)),
+        matrices=_matrices(mechanism),
+        note="one row moves across the whole ball",
+    )
+
+
+@register("laplace")
+def _laplace(epsilon: float, delta: float) -> AuditCase:
+    mechanism = LaplaceRelease(epsilon=epsilon)
+    one, two = neighbors()
+    scale = mechanism.scale_for(2)
+
+    def score(Z: Array) -> Array:
+        ratio: Array = (np.abs(Z - one) - np.abs(Z - two)).sum(axis=(-2, -1)) / scale
+        # Most ratios are exactly ±ε but for rounding, and how simulated noise was rounded does tell the tables apart
+        # (Mironov 2012). Real releases do not draw in floating point, so that is not what is audited here.
+        return ratio.round(9)
+
+    return AuditCase(
+        "LaplaceRelease",
+        _releases(mechanism),
+        one,
+        two,
+        epsilon,
+        0.0,
+        score=score,
+        matrices=_matrices(mechanism),
+        note="pure: delta is 0",
+    )
+
+
+@register("full-lift")
+def _full_lift(epsilon: float, delta: float) -> AuditCase:
+    mechanism = FullLift(epsilon=epsilon, delta=delta, dimension=4)
+    one, two = neighbors()
+
+    def precision(rows: Array) -> Array:
+        centered = rows - rows.mean(axis=0)
+        covariance = centered @ centered.T + mechanism.omega**2 * np.eye(len(rows))
+        inverse: Array = np.linalg.inv(covariance / mechanism.dimension)
+        return inverse
+
+    change = precision(one) - precision(two)  # the log-likelihood ratio, but for a constant and a half
+    return AuditCase(
+        "FullLift",
+        _releases(mechanism),
+        one,
+        two,
+        epsilon,
+        delta,
+        score=lambda Z: np.einsum("tnr,nm,tmr->t", Z, change, Z),
+        matrices=_matrices(FullLift(epsilon=epsilon, delta=delta, dimension=10)),
+        note="one row moves by the neighbor's radius",
+    )
+
+
+@register("published-projection")
+def _published(epsilon: float, delta: float) -> AuditCase:
+    mechanism = PublishedProjection(epsilon=epsilon, delta=delta, dimension=10, accept_no_guarantee=True)
+    one, two = neighbors()
+    U = np.linalg.svd(one - one.mean(axis=0), full_matrices=False)[0]
+
+    def release(rows: Array, noise: Noise, trials: int) -> Array:
+        return mechanism.project(rows, noise.normal((trials, rows.shape[1], mechanism.dimension)))
+
+    def score(Z: Array) -> Array:
+        outside = Z - U @ (U.T @ Z)  # what does not lie in the column space of the first table
+        residual: Array = np.linalg.norm(outside, axis=(-2, -1)) / np.linalg.norm(Z, axis=(-2, -1))
+        return residual
+
+    return AuditCase(
+        "PublishedProjection",
+        release,
+        one,
+        two,
+        None,
+        delta,
+        score=score,
+        matrices=_matrices(mechanism),
+        note="claims nothing: neighbors lie in different subspaces",
+    )
+
+
+@register("outputs")
+def _outputs(epsilon: float, delta: float) -> AuditCase:
+    outputs = OutputRelease(bounds=(0.0, 1.0), epsilon=epsilon, delta=delta)
+    scale = outputs.scale(asks=ASKS, repeats=True)
+
+    def release(value: float, noise: Noise, trials: int) -> Array:
+        return outputs._using(noise)._blurred(np.full((trials, ASKS), value), scale)
+
+    return AuditCase(
+        "OutputRelease",
+        release,
+        0.0,
+        1.0,
+        epsilon,
+        delta,
+        score=lambda Y: Y.sum(axis=1),
+        note=f"one row is asked for {ASKS} times and its value moves across the bounds",
+    )
+
+
+@register("learned-counts")
+def _counts(epsilon: float, delta: float) -> AuditCase:
+    one, two = np.full(BINS, 5.0), np.full(BINS, 5.0)
+    one[0], two[1] = 6.0, 6.0
+
+    def release(counts: Array, noise: Noise, trials: int) -> Array:
+        many = np.broadcast_to(counts, (trials, BINS))
+        return publish_counts("audit", many, math.sqrt(2.0), epsilon, delta, None, noise)[0]
+
+    return AuditCase(
+        "learn_bounds, learn_hyperparameters",
+        release,
+        one,
+        two,
+        epsilon,
+        delta,
+        score=lambda counts: counts @ (two - one),
+        note="one record moves from one bin to another",
+    )

@@ -1,0 +1,317 @@
+"""An agent: Thompson sampling that now and then follows what the others have drawn.
+
+Question: where is the maximum of my objective, when others look for the maxima of theirs and nobody shows data?
+
+Rule (FTS, Dai, Low & Jaillet 2020, Algorithm 1; DP-FTS-DE, Dai, Low & Jaillet 2021, Algorithm 2). At iteration t,
+
+    with probability p_t        x_t = argmax of a draw from the own posterior: Thompson sampling
+    with probability 1 − p_t    x_t = argmax φ(x)ᵀω, ω another agent's message (FTS), or of the broadcast: the vector of
+                                the sub-region of x (FTS-DE and the private ones)
+
+and a message is one draw ω ~ N(ν, σ²Σ⁻¹) of the weights of the shared features φ given the own measurements. That is
+all that leaves the agent: M numbers a round.
+
+Guarantee: no regret in the limit whatever the others send, if 1 − p_t falls fast enough: then Σ (1 − p_t) bounds what
+they can cost. Thompson sampling alone is p_t = 1, and bit for bit the same queries. Messages without noise protect
+nobody: with a small σ² the function φ(x)ᵀω goes through the agent's measured values.
+
+Authors' options: outputs as they are (``outputs="none"``), l = 0.01 and σ² = 1e-6 in the shared features, 1 − p_t =
+1/t² on real data; 10 initial points in the agent's sub-region. Here outputs are standardized and 1 − p_t = 1/√t.
+
+What differs: a measured point may be asked again (``repeats=False`` takes the best other one; the authors' code takes
+a random one). The width β_t of the theory is 1, as in all their experiments.
+
+Cost of one ask: that of :class:`~surefoot.policy.thompson.ThompsonSampling`, or one search of φ(x)ᵀω, O(C M) for C
+points tried. Cost of a message: O(t² (t + M)) for t < M measurements, else O(M² (t + M)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.domain import Candidates, Domain
+from surefoot.federated.argmax import best_point, regional_values
+from surefoot.federated.features import SharedFeatures, draw_weights, to_unit, transform_outputs
+from surefoot.federated.messages import Broadcast, Message
+from surefoot.federated.regions import Regions
+from surefoot.federated.schedules import Decay, Schedule
+from surefoot.loop.model import ModelOptions
+from surefoot.loop.policy import Proposal
+from surefoot.policy.thompson import ThompsonSampling
+
+__all__ = ["Agent", "regional_start"]
+
+Array = NDArray[np.float64]
+
+OUTPUTS = ("standardize", "none", "rank")
+TRIES = 64  # blocks of points drawn before a sub-region counts as empty
+
+
+class Agent(ThompsonSampling):
+    """One party of a federation; see the module's page.
+
+    Parameters
+    ----------
+    domain : Box, Candidates or Space
+        Where points may lie; the same for all parties. Shared features see its unit cube.
+    features : SharedFeatures
+        What all parties agreed on.
+    agent : int
+        This party's number on the public roster, from 0.
+    schedule : Schedule
+        p_t, the probability of following the own belief.
+    regions : int or Regions
+        The sub-regions of distributed exploration; a number cuts the domain evenly.
+    region : int, optional
+        The sub-region of the initial points, drawn uniformly in it (10 unless ``initial`` says otherwise). None is the
+        usual design of the whole domain.
+    outputs : {"standardize", "none", "rank"}
+        How own values are brought to the scale of the shared model before a draw.
+    reuse : {"once", "always"}
+        Whether a message or broadcast serves one query, or any number of them until it is replaced.
+    draw_features : int
+        Random Fourier features of a draw from the own belief, where that is not exact.
+    **options
+        ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
+
+    >>> from surefoot import Box
+    >>> features = SharedFeatures(1, 50, lengthscale=0.2, noise=0.01, seed=0)
+    >>> here = Agent(Box.unit(1), features, agent=0, schedule=Decay(1.0, first=0.0), initial=2, seed=1)
+    >>> there = Agent(Box.unit(1), features, agent=1, initial=2, seed=2)
+    >>> for x in (0.1, 0.5, 0.7, 0.9):
+    ...     there.tell([x], -((x - 0.7) ** 2))
+    >>> here.receive(there.message(0))
+    True
+    >>> for x in (0.2, 0.3):
+    ...     here.tell([x], -((x - 0.7) ** 2))
+    >>> query = here.ask()  # p₁ = 0: follows the message of agent 1
+    >>> dict(query.note)
+    {'source': 'agent', 'agent': 1, 'round': 0}
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        features: SharedFeatures,
+        *,
+        agent: int = 0,
+        schedule: Schedule | None = None,
+        regions: int | Regions = 1,
+        region: int | None = None,
+        outputs: str = "standardize",
+        reuse: str = "once",
+        draw_features: int = 1024,
+        **options: Unpack[ModelOptions],
+    ) -> None:
+        if region is not None and options.get("initial") is None:
+            options["initial"] = 10
+        super().__init__(domain, features=draw_features, **options)
+        if not isinstance(features, SharedFeatures):
+            raise TypeError(f"features must be SharedFeatures, got {type(features).__name__}")
+        if features.dimension != domain.encoded_dimension:
+            raise ValueError(
+                f"the shared features are for {features.dimension} coordinates, this domain has "
+                f"{domain.encoded_dimension}"
+            )
+        if not isinstance(agent, (int, np.integer)) or isinstance(agent, bool) or agent < 0:
+            raise ValueError(f"agent must be a whole number from 0 on, got {agent!r}")
+        if outputs not in OUTPUTS:
+            raise ValueError(f"outputs must be one of {', '.join(OUTPUTS)}, got {outputs!r}")
+        if reuse not in ("once", "always"):
+            raise ValueError(f"reuse must be 'once' or 'always', got {reuse!r}")
+        self.shared, self.agent = features, int(agent)
+        self.schedule: Schedule = Decay() if schedule is None else schedule
+        self.regions = regions if isinstance(regions, Regions) else Regions.of(domain, regions)
+        if self.regions.dimension != features.dimension:
+            raise ValueError(f"regions cut {self.regions.dimension} coordinates, features have {features.dimension}")
+        if region is not None and not 0 <= region < self.regions.count:
+            raise ValueError(f"region must lie in 0 .. {self.regions.count - 1}, got {region!r}")
+        if (
+            region is not None
+            and isinstance(domain, Candidates)
+            and not (self.regions.index(self._unit) == region).any()
+        ):
+            raise ValueError(f"none of the {domain.size} candidates lies in sub-region {region}")
+        self.region, self.outputs, self.reuse = region, outputs, reuse
+        self._sent: dict[int, int] = {}  # measurements behind the message of each round
+        self._messages: dict[int, Message] = {}  # the newest of every other agent
+        self._broadcast: Broadcast | None = None
+
+    # -- what leaves --------------------------------------------------------------------------------------------------
+
+    def message(self, round: int) -> Message:
+        """Return this agent's message for a round: one draw of the weights given what was measured so far.
+
+        Asked again for the same round it is the same draw of the same measurements, in another process too: two
+        different draws for one round would tell more than one.
+        """
+        if not isinstance(round, (int, np.integer)) or isinstance(round, bool) or round < 0:
+            raise ValueError(f"round must be a whole number from 0 on, got {round!r}")
+        if round not in self._sent:
+            count = self._successes()
+            self._commit({"event": "sent", "round": int(round), "measured": count})
+            self._sent[int(round)] = count
+        return Message(self.agent, int(round), self.shared.hash, self._draw_message(int(round)))
+
+    def _draw_message(self, round: int) -> Array:
+        count, rng = self._sent[round], self.stream("message", round)
+        X, y, _ = self.data()
+        phi = self.shared(to_unit(self.domain, self.domain.encode(X[:count])))
+        values = transform_outputs(y[:count], self.outputs)
+        prior, errors = rng.standard_normal(self.shared.count), rng.standard_normal(count)
+        drawn: Array = draw_weights(phi, values, self.shared.noise, prior, errors)
+        return drawn
+
+    # -- what comes in ------------------------------------------------------------------------------------------------
+
+    def receive(self, sent: Broadcast | Message) -> bool:
+        """Take a broadcast of the coordinator, or a message of another agent; return whether it is news.
+
+        What was made with other features, or for other sub-regions, is refused and changes nothing.
+        """
+        if not isinstance(sent, (Broadcast, Message)):
+            raise TypeError(f"expected a Broadcast or a Message, got {type(sent).__name__}")
+        if sent.features != self.shared.hash:
+            raise ValueError(
+                f"this {sent.kind} was made with the features {sent.features[:12]}, "
+                f"this agent uses {self.shared.hash[:12]}"
+            )
+        if isinstance(sent, Message):
+            known: Message | Broadcast | None = self._messages.get(sent.agent)
+            if sent.agent == self.agent:
+                raise ValueError(f"agent {self.agent} was sent a message of its own")
+            self._check_vectors(sent, sent.vector[None])
+        else:
+            known = self._broadcast
+            if sent.parts != self.regions.parts:
+                raise ValueError(f"this broadcast is for the sub-regions {sent.parts}, not {self.regions.parts}")
+            if sent.vectors is not None:
+                self._check_vectors(sent, sent.vectors)
+        if known is not None and sent.round <= known.round:
+            if sent.round == known.round and sent != known:
+                raise ValueError(f"another {sent.kind} was received for round {sent.round} before")
+            return False
+        self._commit({"event": "received", "kind": sent.kind, **sent.to_fields()})
+        self._take(sent)
+        return True
+
+    def _check_vectors(self, sent: Broadcast | Message, vectors: Array) -> None:
+        if vectors.shape[1] != self.shared.count or not np.isfinite(vectors).all():
+            raise ValueError(f"a {sent.kind} is {self.shared.count} finite numbers for each vector")
+
+    def _take(self, sent: Broadcast | Message) -> None:
+        if isinstance(sent, Message):
+            self._messages[sent.agent] = sent
+        else:
+            self._broadcast = sent
+
+    def _apply(self, event: Mapping[str, Any]) -> None:
+        if event.get("event") == "sent":
+            self._sent[event["round"]] = event["measured"]
+        elif event.get("event") == "received":
+            content = {key: value for key, value in event.items() if key not in ("event", "kind")}
+            self._take(Message(**content) if event["kind"] == Message.kind else Broadcast(**content))
+        else:
+            super()._apply(event)
+
+    @property
+    def iteration(self) -> int:
+        """The number t of the next query that follows the rule, from 1: initial ones do not count."""
+        return 1 + sum("initial" not in query.note for query in self._queries)
+
+    # -- choosing -----------------------------------------------------------------------------------------------------
+
+    def _initial_choice(self, step: int) -> Proposal | None:
+        if self.region is None:
+            return super()._initial_choice(step)
+        nothing = self.initial > 0 and all(o.failed for o in self._observations)
+        if len(self._observations) + len(self._pending) >= self.initial and not nothing:
+            return None
+        found = regional_start(
+            self.domain, self.regions, self.region, self.stream("initial", step), [x for x, _ in self._blocked()]
+        )
+        return None if found is None else Proposal(found, note={"initial": True})
+
+    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        followed = self._follow(step)
+        if followed is None:
+            return super()._rule(step, context)
+        vectors, regions, note = followed
+        return replace(self._highest(vectors, regions, step), note=note)
+
+    def _follow(self, step: int) -> tuple[Array, Regions, dict[str, Any]] | None:
+        """The function to follow at this step, or None for the own belief."""
+        broadcast, messages = self._live(), self._unused()
+        if broadcast is None and not messages:
+            return None
+        coin = None if broadcast is None else broadcast.coin
+        if coin is None:
+            coin = not self.stream("coin", step).random() <= self.schedule(self.iteration)
+        if not coin:
+            return None
+        if broadcast is not None and broadcast.vectors is not None:
+            return broadcast.vectors, self.regions, {"source": "broadcast", "round": broadcast.round}
+        chosen = messages[self.stream("agent", step).integers(len(messages))]  # P_N: alike for all that are left
+        whole = Regions((1,) * self.shared.dimension)
+        return chosen.vector[None], whole, {"source": "agent", "agent": chosen.agent, "round": chosen.round}
+
+    def _live(self) -> Broadcast | None:
+        """The newest broadcast, unless it is silent or has served."""
+        newest = self._broadcast
+        if newest is None or newest.vectors is None:
+            return None
+        served = ("broadcast", newest.round) in self._served() and self.reuse == "once"
+        return None if served else newest
+
+    def _unused(self) -> list[Message]:
+        """Messages of others that have not served, by agent."""
+        served = self._served() if self.reuse == "once" else set()
+        return [m for _, m in sorted(self._messages.items()) if (m.agent, m.round) not in served]
+
+    def _served(self) -> set[tuple[Any, int]]:
+        notes = [query.note for query in self._queries if "source" in query.note]
+        return {(note.get("agent", "broadcast"), note["round"]) for note in notes}
+
+    def _highest(self, vectors: Array, regions: Regions, step: int) -> Proposal:
+        if isinstance(self.domain, Candidates):
+            index = regions.index(self._unit)
+            return self._best_candidate(regional_values(self._table, vectors, index), step)
+        X, y, _ = self.data()
+        best = X[np.argsort(-y, kind="stable")[:3]] if len(y) else None
+        rng, taken = self.stream("maximize", step), self._excluded_points()
+        return Proposal(best_point(self.shared, vectors, regions, self.domain, rng=rng, seeds=best, exclude=taken))
+
+    @cached_property
+    def _unit(self) -> Array:
+        return to_unit(self.domain, self.domain.enumerate())
+
+    @cached_property
+    def _table(self) -> Array:
+        """φ at all candidates."""
+        table: Array = self.shared(self._unit)
+        return table
+
+
+def regional_start(
+    domain: Domain, regions: Regions, region: int, rng: np.random.Generator, blocked: list[Array] | None = None
+) -> Array | None:
+    """Draw a point uniformly from one sub-region of a domain, shape (d,); None where no free one was found.
+
+    >>> from surefoot import Box
+    >>> bool(regional_start(Box([(0.0, 8.0)]), Regions((4,)), 1, np.random.default_rng(0))[0] // 2 == 1)
+    True
+    """
+    taken = {x.tobytes() for x in blocked or []}
+    for _ in range(TRIES):
+        X = domain.sample(16 * regions.count, rng)
+        inside = regions.index(to_unit(domain, domain.encode(X))) == region
+        for x in X[inside]:
+            if x.tobytes() not in taken:
+                return np.asarray(x)
+    return None

@@ -1,0 +1,1 @@
+"""Recursive reasoning in games (R2-B2)."""

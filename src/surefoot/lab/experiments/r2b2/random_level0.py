@@ -1,0 +1,41 @@
+"""The five seatings with random play as level 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from surefoot.games.strategies import RandomStrategy
+from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, experiment
+from surefoot.lab.experiments.r2b2._games import KINDS, five, named, tournament
+
+R = Metric("regret")
+
+claims = [
+    Order(
+        "1 against 0, 2 against 1 and 3 against 2 are below 0 against 0 in all three games",
+        [R[named(name, kind)] < R[named("0v0", kind)] for kind in KINDS for name in ("1v0", "2v1", "3v2")],
+    ),
+    Order(
+        "the expectation is below one draw (Lite)",
+        [R[named("1v0", kind)] < R[named("1v0 Lite", kind)] for kind in KINDS],
+    ),
+    Order("constant-sum: 3 against 2 is below 2 against 1", R[named("3v2", "constant")] < R[named("2v1", "constant")]),
+    Equal(
+        "0 against 0: mean regret does not fall over time",
+        [(R[named("0v0", kind)], R[named("0v0", kind)].part(0.25)) for kind in KINDS],
+        margin=0.02,
+        note="the last quarter's mean regret within 0.02 of the first quarter's",
+    ),
+]
+
+
+@experiment(
+    "r2b2/random-level0",
+    source="Dai 2021 (thesis), appendix E.6.1.1, Fig. E.3",
+    data=Data("published", ("r2b2_games",)),
+    quick=Budget(10, published=10, side=100, horizon=150, starts=1, configurations=("P",)),
+    full=Budget(50, minutes=45, published=10, side=100, horizon=150, starts=5, configurations=("P", "Q")),
+)
+def run(replicate: Replicate) -> Mapping[str, Trace]:
+    """Levels 0v0, 1v0, 1v0 Lite, 2v1 and 3v2 with random play as level 0."""
+    return tournament(replicate, lambda configuration: RandomStrategy(), five())

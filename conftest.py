@@ -2,9 +2,20 @@
 
 import importlib.util
 
-collect_ignore = []
+collect_ignore = ["src/surefoot/serve/migrations"]  # run by Alembic, not imported
+for host in ("art", "foolbox", "gymnasium", "pettingzoo"):
+    if importlib.util.find_spec(host) is None:
+        collect_ignore += [f"src/surefoot/bridge/{host}.py"]
 if importlib.util.find_spec("ray") is None:
     collect_ignore += ["src/surefoot/bridge/ray_tune", "tests/bridge/ray_experiment.py"]
 for host in ("botorch", "ax"):
     if importlib.util.find_spec(host) is None:
         collect_ignore += [f"src/surefoot/bridge/{host}", f"tests/bridge/{host}_models.py"]
+if importlib.util.find_spec("flwr") is None:
+    collect_ignore += [
+        "src/surefoot/bridge/flower",
+        "tests/bridge/flower_deployment.py",
+        "tests/bridge/flower_nodes.py",
+    ]
+if any(importlib.util.find_spec(host) is None for host in ("fastapi", "sqlalchemy", "alembic", "httpx")):
+    collect_ignore += ["src/surefoot/serve", "tests/serve"]

@@ -59,6 +59,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "optimizer": ["Result", "optimize"],
         "policy.search": ["RandomSearch", "SobolSearch"],
         "policy.gp_ucb": ["GPUCB"],
+        "policy.add_gp_ucb": ["AddGPUCB"],
         "policy.improvement": ["ExpectedImprovement", "ProbabilityOfImprovement"],
         "policy.thompson": ["ThompsonSampling"],
         "policy.batch": ["DBGPUCB", "GPUCBPE"],
@@ -83,10 +84,16 @@ __getattr__, __dir__, __all__ = lazy.names(
         "policy.time_varying": ["TVGPUCB"],
         "policy.early_stop": ["BOBOS"],
         "policy.early_stop_transfer": ["RMBOBOS"],
+        "serve.client": ["Client"],
+        "games.player": ["Player"],
     },
     modules={
         "widths": "surefoot.loop.widths",
+        "attack": "surefoot.attack",
+        "federated": "surefoot.federated",
+        "games": "surefoot.games",
         "lab": "surefoot.lab",
+        "private": "surefoot.private",
         "report": "surefoot.report",
         "select": "surefoot.select",
         "stopping": "surefoot.stopping",
@@ -96,11 +103,12 @@ __getattr__, __dir__, __all__ = lazy.names(
 __all__.append("__version__")
 
 if TYPE_CHECKING:
-    from surefoot import lab, report, select, stopping, testing
+    from surefoot import attack, federated, games, lab, private, report, select, stopping, testing
     from surefoot.belief.gp import GP
     from surefoot.belief.kernels import SE, Linear, Matern, RationalQuadratic
     from surefoot.domain import Box, Candidates, Choice, Dives, Float, GraphPaths, Int, MoveTable, Paths, Space
     from surefoot.domain.perturbation import AroundEstimate, Ball, Groups, UnknownParameters, WeightedBox
+    from surefoot.games.player import Player
     from surefoot.loop import widths
     from surefoot.loop.errors import (
         BudgetSpent,
@@ -117,6 +125,7 @@ if TYPE_CHECKING:
     from surefoot.loop.record import load
     from surefoot.loop.types import FAILED, Advice, LevelSet, Outcome, Query, Recommendation
     from surefoot.optimizer import Result, optimize
+    from surefoot.policy.add_gp_ucb import AddGPUCB
     from surefoot.policy.batch import DBGPUCB, GPUCBPE
     from surefoot.policy.early_stop import BOBOS
     from surefoot.policy.early_stop_transfer import RMBOBOS
@@ -143,3 +152,4 @@ if TYPE_CHECKING:
     from surefoot.policy.thompson import ThompsonSampling
     from surefoot.policy.time_varying import TVGPUCB
     from surefoot.policy.truvar import TruVaR
+    from surefoot.serve.client import Client

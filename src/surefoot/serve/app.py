@@ -1,0 +1,122 @@
+"""The HTTP application.
+
+>>> from surefoot.serve.store import Store
+>>> app = create_app(Store("sqlite://"))
+>>> "/api/v1/studies/{id}/ask" in app.openapi()["paths"]
+True
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response
+
+import surefoot
+from surefoot.loop.errors import SurefootError
+from surefoot.serve import outsourced_routes, pages, study_routes, token_routes
+from surefoot.serve.guard import Guard
+from surefoot.serve.schemas import Failure
+from surefoot.serve.service import Json, Served, Service, _bearer, _caller, refusal
+from surefoot.serve.settings import Settings
+from surefoot.serve.store import Store
+
+__all__ = ["create_app"]
+
+PREFIX = "/api/v1"
+_SAID = {
+    401: "No token, or not a valid one",
+    403: "The token may not do this",
+    404: "There is no such thing",
+    409: "Against what the service holds",
+    413: "Too large",
+    422: "Not understood",
+    429: "Too often",
+    503: "Not now",
+}
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Failure, "description": said} for status, said in _SAID.items()
+}
+
+
+def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
+    """Return the application on a store whose tables are there.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+    settings : Settings, optional
+        Limits.
+
+    >>> create_app(Store("sqlite://"), Settings(rate=10.0)).state.service.settings.rate
+    10.0
+    """
+    service = Service(store, settings or Settings())
+    app = FastAPI(
+        title="Surefoot",
+        summary="Where to measure next, as a service.",
+        version=surefoot.__version__,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,  # their pages come from elsewhere
+        redoc_url=None,
+        default_response_class=Json,
+    )
+    app.state.service = service
+    for routes in (study_routes.router, outsourced_routes.router, token_routes.router):
+        app.include_router(routes, prefix=PREFIX, responses=_FAILURES)
+    app.include_router(pages.router)
+    app.mount("/assets", pages.assets(), name="assets")
+    _health(app)
+    for kind in (SurefootError, ValueError, TypeError, HTTPException):
+        app.add_exception_handler(kind, _refused)
+    app.add_exception_handler(RequestValidationError, _not_understood)
+    app.add_middleware(Guard, largest=service.settings.largest_body, metrics=service.metrics)
+    return app
+
+
+def _health(app: FastAPI) -> None:
+    """The routes that watch over the service."""
+
+    @app.get(f"{PREFIX}/health", tags=["service"], responses={503: _FAILURES[503]})
+    async def health(service: Served) -> dict[str, Any]:
+        """Whether the service and its database answer."""
+        await service.light(service.store.ping)
+        return {"status": "ok", "version": surefoot.__version__}
+
+    @app.get(
+        f"{PREFIX}/metrics",
+        tags=["service"],
+        response_class=PlainTextResponse,
+        responses={status: _FAILURES[status] for status in (401, 403, 429, 503)},
+    )
+    async def metrics(request: Request, service: Served, given: Annotated[Any, Depends(_bearer)]) -> Response:
+        """Counts and times, for Prometheus."""
+        if not service.settings.metrics_open:
+            caller = await _caller(request, service, given)
+            if not caller.may("admin"):
+                return Json({"error": "Unauthorized", "detail": "this needs a token with scope admin"}, 403)
+        text = service.metrics.text({"policies_cached": service.live.size})
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        """The OpenAPI document, where tools look for it first."""
+        return Json(app.openapi())
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        body = Failure(error="HTTPException", detail=str(error.detail)).model_dump()
+        return Json(body, error.status_code, dict(error.headers or {}))
+    return refusal(error)
+
+
+async def _not_understood(_request: Request, error: Exception) -> Response:
+    """Say what is wrong where, without repeating what was sent."""
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    said = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in found[:10]]
+    return refusal(ValueError("; ".join(said) or "this request was not understood"))

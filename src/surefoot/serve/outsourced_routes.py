@@ -1,0 +1,92 @@
+"""``/outsourced``: upload a release, ask which row to measure, answer with its value, close."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from starlette.responses import Response
+
+from surefoot.serve import outsourced
+from surefoot.serve.outsourced import KIND, Runs
+from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
+from surefoot.serve.service import Json, Reader, Served, Service, Writer
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/outsourced", tags=["outsourced"])
+
+
+def _runs(service: Service) -> Runs:
+    return Runs(service.store, largest=service.settings.largest_release)
+
+
+@router.post("", status_code=201, summary="Begin an outsourced run.")
+async def create(service: Served, caller: Writer, body: NewRun) -> Json:
+    """Begin a run; its release is uploaded next."""
+    return Json(await service.light(_runs(service).create, caller.tenant, body), 201)
+
+
+@router.get("", summary="List outsourced runs, the newest first.")
+async def index(
+    service: Served,
+    caller: Reader,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f]+$")] = None,
+) -> Json:
+    """List runs; ``after`` is the id of the last one of the page before."""
+    found = await service.light(lambda: _runs(service).list(caller.tenant, limit=limit, after=after))
+    return Json({"runs": found, "next": found[-1]["id"] if len(found) == limit else None})
+
+
+@router.get("/{run}", summary="How a run stands.")
+async def show(service: Served, caller: Reader, run: str) -> Json:
+    """Return the state of a run."""
+    return Json(await service.light(_runs(service).described, caller.tenant, run))
+
+
+@router.delete("/{run}", status_code=204, summary="Delete a run, its release and its answers.")
+async def delete(service: Served, caller: Writer, run: str) -> Response:
+    """Delete a run for good."""
+    await service.light(service.store.delete, caller.tenant, run, KIND)
+    service.live.drop(run)
+    return Response(status_code=204)
+
+
+@router.put("/{run}/chunks/{k}", summary="Upload a part of the release.")
+async def put(service: Served, caller: Writer, run: str, k: Annotated[int, Path(ge=0, le=99_999)], body: Chunk) -> Json:
+    """Store rows of the release; the same part again replaces it."""
+    return Json(await service.light(_runs(service).put, caller.tenant, run, k, body))
+
+
+@router.post("/{run}/start", summary="Check the release and open the run.")
+async def start(service: Served, caller: Writer, run: str, body: Start) -> Json:
+    """Open a run whose release is complete."""
+    return Json(await service.heavy(_runs(service).start, caller.tenant, run, body))
+
+
+@router.post("/{run}/ask", summary="Ask which row to measure.")
+async def ask(service: Served, caller: Writer, run: str) -> Json:
+    """Return a step and a row's number: the same until it is answered."""
+    done = service.use(caller, run, outsourced.ask, heavy=True, kind=KIND, build=_runs(service).build)
+    return Json(await done)
+
+
+@router.post("/{run}/answer", summary="Answer with the value of a row.")
+async def answer(service: Served, caller: Writer, run: str, body: Measured) -> Json:
+    """Take the value of a step in; the same again changes nothing."""
+    done = service.use(caller, run, lambda study: outsourced.answer(study, body), kind=KIND, build=_runs(service).build)
+    return Json(await done)
+
+
+@router.post("/{run}/close", summary="End a run, and learn which row to use.")
+async def close(service: Served, caller: Writer, run: str) -> Json:
+    """Return the number of the row to use, null if nothing was measured."""
+    runs = _runs(service)
+    done = await service.light(runs.closing, caller.tenant, run)
+    if done is None:
+        act = service.use(
+            caller, run, lambda study: outsourced.close(study, runs), heavy=True, kind=KIND, build=runs.build
+        )
+        done = await act
+    return Json(done)

@@ -1,0 +1,118 @@
+"""The bodies of ``surefoot serve`` and ``surefoot token``.
+
+>>> listing = tokens(database="sqlite://")
+>>> listing
+[]
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from surefoot.serve import logs
+from surefoot.serve import tokens as tickets
+from surefoot.serve.app import create_app
+from surefoot.serve.settings import Settings
+from surefoot.serve.store import Store
+
+__all__ = ["create_token", "revoke_token", "serve", "tokens"]
+
+log = logging.getLogger("surefoot.serve")
+
+
+def serve(
+    *,
+    database: str,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    certfile: Path | None = None,
+    keyfile: Path | None = None,
+    migrate_only: bool = False,
+    level: str = "info",
+    settings: Settings | None = None,
+) -> None:
+    """Bring the tables up to date and serve until interrupted.
+
+    >>> serve(database="sqlite://", migrate_only=True)
+    >>> serve(database="sqlite://", certfile=Path("server.pem"))
+    Traceback (most recent call last):
+    ...
+    ValueError: TLS needs both a certificate and its key: --certfile and --keyfile
+    """
+    if (certfile is None) != (keyfile is None):
+        raise ValueError("TLS needs both a certificate and its key: --certfile and --keyfile")
+    for path in (certfile, keyfile):
+        if path is not None and not path.is_file():
+            raise ValueError(f"there is no file {path}")
+    store = Store(database)
+    store.migrate()
+    if migrate_only:
+        store.close()
+        return
+
+    logs.configure(level)
+    log.info(
+        "serving", extra={"fields": {"host": host, "port": port, "tls": certfile is not None, "database": store.kind}}
+    )
+    try:
+        uvicorn.run(
+            create_app(store, settings),
+            host=host,
+            port=port,
+            ssl_certfile=None if certfile is None else str(certfile),
+            ssl_keyfile=None if keyfile is None else str(keyfile),
+            log_config=None,
+            access_log=False,  # ours says the same without addresses of studies
+            server_header=False,
+            timeout_graceful_shutdown=10,
+        )
+    finally:
+        store.close()
+
+
+def create_token(*, database: str, tenant: str, name: str, scope: str) -> dict[str, Any]:
+    """Make a token; the tables are made first if they are not there.
+
+    >>> create_token(database="sqlite://", tenant="physics", name="first", scope="admin")["token"][:3]
+    'sf_'
+    """
+    store = Store(database)
+    try:
+        store.migrate()
+        return tickets.create(store, tenant, name, scope)
+    finally:
+        store.close()
+
+
+def tokens(*, database: str, tenant: str | None = None) -> list[dict[str, Any]]:
+    """Return the tokens of a tenant, or of all.
+
+    >>> tokens(database="sqlite://", tenant="physics")
+    []
+    """
+    store = Store(database)
+    try:
+        store.migrate()
+        return [tickets.listed(row) for row in store.tokens(tenant)]
+    finally:
+        store.close()
+
+
+def revoke_token(*, database: str, id: str) -> None:
+    """Revoke a token by its id.
+
+    >>> revoke_token(database="sqlite://", id="0")
+    Traceback (most recent call last):
+    ...
+    surefoot.serve.failures.NotFound: there is no such token
+    """
+    store = Store(database)
+    try:
+        store.migrate()
+        store.revoke(id)
+    finally:
+        store.close()

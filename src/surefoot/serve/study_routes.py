@@ -1,0 +1,146 @@
+"""``/studies``: begin a study, ask, tell, look, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from surefoot.serve import studies
+from surefoot.serve.live import LiveStudy
+from surefoot.serve.schemas import Ask, Cancel, NewStudy, Report, Tell, TellMany
+from surefoot.serve.service import Json, Reader, Served, Writer
+from surefoot.serve.view import view
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/studies", tags=["studies"])
+Count = Annotated[int, Query(ge=0, le=2**31 - 1)]
+
+
+@router.post("", status_code=201, summary="Begin a study.")
+async def create(service: Served, caller: Writer, body: NewStudy) -> Json:
+    """Begin a study of any policy on any domain."""
+
+    def work() -> dict[str, Any]:
+        fields = body.model_dump(include={"name", "policy", "options", "direction", "seed", "key"})
+        id = service.live.create(caller.tenant, domain=body.description(), **fields)
+        return studies.described(service.store.study(caller.tenant, id))
+
+    return Json(await service.heavy(work), 201)
+
+
+@router.get("", summary="List studies, the newest first.")
+async def index(
+    service: Served,
+    caller: Reader,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f]+$")] = None,
+) -> Json:
+    """List studies; ``after`` is the id of the last one of the page before."""
+
+    def work() -> list[dict[str, Any]]:
+        rows = service.store.studies(caller.tenant, limit=limit, after=after)
+        return [studies.described(row, whole=False) for row in rows]
+
+    found = await service.light(work)
+    return Json({"studies": found, "next": found[-1]["id"] if len(found) == limit else None})
+
+
+@router.get("/{id}", summary="How a study stands.")
+async def show(service: Served, caller: Reader, id: str) -> Json:
+    """Return the study, its domain and its options."""
+    row = await service.light(service.store.study, caller.tenant, id)
+    return Json(studies.described(row))
+
+
+@router.delete("/{id}", status_code=204, summary="Delete a study and everything told to it.")
+async def delete(service: Served, caller: Writer, id: str) -> Response:
+    """Delete a study for good."""
+    await service.light(service.store.delete, caller.tenant, id)
+    service.live.drop(id)
+    return Response(status_code=204)
+
+
+@router.post("/{id}/ask", summary="Ask where to measure next.")
+async def ask(service: Served, caller: Writer, id: str, body: Ask | None = None) -> Json:
+    """Return queries; with a key, the same ones however often the request is sent."""
+    body = body or Ask()
+    if body.n > service.settings.largest_ask:
+        raise ValueError(f"at most {service.settings.largest_ask} queries at once, got n = {body.n}")
+    queries = await service.use(caller, id, lambda study: studies.ask(study, body), heavy=True)
+    return Json({"queries": queries})
+
+
+@router.post("/{id}/tell", summary="Tell what a measurement gave.")
+async def tell(service: Served, caller: Writer, id: str, body: Tell) -> Json:
+    """Tell an outcome; the same again changes nothing, another one for the same query is a conflict."""
+    return Json(await service.use(caller, id, lambda study: studies.tell(study, body)))
+
+
+@router.post("/{id}/tell-many", summary="Tell several outcomes: all, or none.")
+async def tell_many(service: Served, caller: Writer, id: str, body: TellMany) -> Json:
+    """Tell several outcomes in one transaction."""
+    return Json(await service.use(caller, id, lambda study: studies.tell_many(study, body)))
+
+
+@router.post("/{id}/report", summary="Report a value of a run in progress; get advice.")
+async def report(service: Served, caller: Writer, id: str, body: Report) -> Json:
+    """Report a step of a run, and learn whether to go on."""
+    advice = await service.use(caller, id, lambda study: studies.report(study, body), heavy=True)
+    return Json(advice)
+
+
+@router.post("/{id}/cancel", summary="Give a query up.")
+async def cancel(service: Served, caller: Writer, id: str, body: Cancel) -> Json:
+    """Forget a pending query whose worker is gone."""
+    return Json(await service.use(caller, id, lambda study: studies.cancel(study, body)))
+
+
+@router.post("/{id}/close", summary="Close a study: it can be looked at, not changed.")
+async def close(service: Served, caller: Writer, id: str) -> Json:
+    """Close a study."""
+
+    def work() -> dict[str, Any]:
+        service.store.study(caller.tenant, id)
+        service.store.update(id, state="closed")
+        return studies.described(service.store.study(caller.tenant, id))
+
+    return Json(await service.light(work))
+
+
+@router.get("/{id}/recommend", summary="The policy's answer.")
+async def recommend(service: Served, caller: Reader, id: str) -> Json:
+    """Return the recommended point, or the level set; a conflict while nothing was measured."""
+    return Json(await service.use(caller, id, studies.recommend, heavy=True))
+
+
+@router.get("/{id}/trace", summary="The events of a study.")
+async def trace(
+    service: Served,
+    caller: Reader,
+    id: str,
+    after: Count = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    raw: bool = False,
+) -> Json:
+    """Return events from number ``after`` on; ``raw`` gives the journal's lines, with its header."""
+
+    def work() -> dict[str, Any]:
+        return studies.trace(service.store, service.store.study(caller.tenant, id), after, limit, raw)
+
+    return Json(await service.light(work))
+
+
+@router.get("/{id}/view", summary="What the page of a study draws.")
+async def show_view(
+    service: Served, caller: Reader, id: str, trials: Annotated[int, Query(ge=1, le=10_000)] = 500
+) -> Json:
+    """Return trials, best so far, slices and map of the belief, parallel coordinates."""
+
+    def work(study: LiveStudy) -> dict[str, Any]:
+        drawn = study.once(("view", trials), lambda: view(study.policy, study.direction, trials=trials))
+        return {"study": studies.described(service.store.study(caller.tenant, id)), **drawn}
+
+    return Json(await service.use(caller, id, work, heavy=True))

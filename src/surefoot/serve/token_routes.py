@@ -1,0 +1,37 @@
+"""``/tokens``: an administrator's own tenant only."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from surefoot.serve import tokens
+from surefoot.serve.schemas import NewToken
+from surefoot.serve.service import Administrator, Json, Served
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/tokens", tags=["tokens"])
+
+
+@router.post("", status_code=201, summary="Make a token; its secret is shown this once.")
+async def create(service: Served, caller: Administrator, body: NewToken) -> Json:
+    """Make a token for the caller's tenant."""
+    made = await service.light(tokens.create, service.store, caller.tenant, body.name, body.scope)
+    return Json(made, 201)
+
+
+@router.get("", summary="List the tokens of the tenant, revoked ones included.")
+async def index(service: Served, caller: Administrator) -> Json:
+    """List tokens, without their secrets."""
+    rows = await service.light(service.store.tokens, caller.tenant)
+    return Json({"tokens": [tokens.listed(row) for row in rows]})
+
+
+@router.delete("/{id}", status_code=204, summary="Revoke a token.")
+async def revoke(service: Served, caller: Administrator, id: str) -> Response:
+    """Make a token worthless."""
+    if not (id.isalnum() and id.isascii()):
+        id = ""
+    await service.light(service.store.revoke, id, caller.tenant)
+    return Response(status_code=204)

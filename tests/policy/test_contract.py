@@ -18,6 +18,7 @@ from surefoot import (
     RMGPUCB,
     TAF,
     TVGPUCB,
+    AddGPUCB,
     Ball,
     Candidates,
     EntropySearch,
@@ -43,6 +44,7 @@ from surefoot import (
     VarianceSampling,
     WeightedBox,
 )
+from surefoot.federated import Agent, Broadcast, Decay, Message, SharedFeatures
 from surefoot.testing import PolicyContract
 
 
@@ -56,6 +58,11 @@ class TestSobolSearch(PolicyContract):
 
 class TestGPUCB(PolicyContract):
     policy = GPUCB
+
+
+class TestAddGPUCB(PolicyContract):
+    policy = AddGPUCB
+    options = {"groups": 2, "candidates": 200}
 
 
 class TestExpectedImprovement(PolicyContract):
@@ -289,3 +296,31 @@ class TestMacroGPOFarAhead(PolicyContract):
 class TestMacroGPOAnytime(PolicyContract):
     policy = MacroGPO
     options = {"planner": "anytime", "horizon": 3, "samples": 6, "iterations": 5}
+
+
+class FederatedContract(PolicyContract):
+    """Agents hear of the others on their way: of an agent before their second query, then of a coordinator."""
+
+    policy = Agent
+    options = {"initial": 2, "schedule": Decay(0.5, first=0.0), "draw_features": 128}
+
+    def build(self, domain, **options):
+        features = SharedFeatures(domain.encoded_dimension, 20, lengthscale=0.4, noise=0.01, seed=5)
+        return super().build(domain, features=features, **options)
+
+    def ask(self, policy):
+        number = len(policy.queries)
+        vectors = np.random.default_rng(number).standard_normal((policy.regions.count, 20))
+        if number == 1:
+            policy.receive(Message(7, 0, policy.shared.hash, vectors[0]))
+        if number in (2, 4):
+            policy.receive(Broadcast(number, policy.shared.hash, policy.regions.parts, vectors))
+        return super().ask(policy)
+
+
+class TestAgent(FederatedContract):
+    pass
+
+
+class TestAgentInARegion(FederatedContract):
+    options = {**FederatedContract.options, "regions": 2, "region": 0, "outputs": "rank", "reuse": "always"}

@@ -236,13 +236,12 @@ def learn(
         theta, density = evidence.climb(evidence.center, steps)
         best = int(density.argmax())
         chosen, start = tried[best], theta[best]
-    if start is not None:  # the summit on a part of the measurements is near the one on all
-        evidence = Decompositions(scaled, z, [chosen], v, extent=extent)
-        starts = start[None]
-    else:  # two explanations compete: the prior's, and much noise
-        evidence = Decompositions(scaled, z, [chosen, chosen], v, extent=extent)
-        starts = evidence.center.copy()
-        starts[1, -1] = math.log(0.2)
+    evidence = Decompositions(scaled, z, [chosen, chosen], v, extent=extent)
+    # Two explanations compete: what was found, or the prior's, and much noise.
+    starts = evidence.center.copy()
+    if start is not None:
+        starts[0] = start
+    starts[1, -1] = math.log(0.2)
     theta, density = evidence.climb(starts, finish)
     return _dressed(chosen, theta[int(density.argmax())], shift, scale, units)
 

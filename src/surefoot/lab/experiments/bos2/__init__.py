@@ -1,0 +1,1 @@
+"""Experiments of BOS², the black-box attack."""

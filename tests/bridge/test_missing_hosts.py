@@ -16,6 +16,11 @@ BRIDGES = {
     "sklearn": ("sklearn", "sklearn"),
     "botorch": ("botorch", "botorch"),
     "ax": ("ax", "ax"),
+    "foolbox": ("foolbox", "foolbox"),
+    "art": ("art", "art"),
+    "gymnasium": ("gymnasium", "gymnasium"),
+    "pettingzoo": ("pettingzoo", "pettingzoo"),
+    "flower": ("flwr", "flower"),
 }
 
 

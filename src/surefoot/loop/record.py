@@ -256,5 +256,9 @@ def _builtin(name: str) -> type[Record] | None:
     """Look a shipped policy up by name, so that its module need not be imported first."""
     import surefoot
 
-    kind = getattr(surefoot, name, None) if name in surefoot.__all__ else None
-    return kind if isinstance(kind, type) and issubclass(kind, Record) else None
+    rooms = [getattr(surefoot, room) for room in ("federated", "games") if room in surefoot.__all__]
+    for home in (surefoot, *rooms):
+        kind = getattr(home, name, None) if name in home.__all__ else None
+        if isinstance(kind, type) and issubclass(kind, Record):
+            return kind
+    return None

@@ -1,0 +1,1 @@
+"""Parties tune a regression on their own data and help each other without showing it."""

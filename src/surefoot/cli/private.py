@@ -1,13 +1,15 @@
-"""``surefoot audit``."""
+"""``surefoot audit`` and ``surefoot curate``."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from surefoot.cli.app import app
+from surefoot.cli.app import Direction, app
 
 __all__: list[str] = []
 
@@ -67,3 +69,130 @@ def audit(
     )
     if any(finding.verdict == "refuted" and finding.name not in BROKEN for finding in found):
         raise typer.Exit(1)
+
+
+@app.command(short_help="Let a service optimize over private data.")
+def curate(
+    data: Annotated[Path, typer.Argument(metavar="DATA.csv", help="The private table, with a header.")],
+    objective: Annotated[
+        str,
+        typer.Option(
+            metavar="FUNCTION",
+            help="Measures one row, a dict by column; MODULE:NAME, or FILE.py:NAME.",
+        ),
+    ],
+    server: Annotated[str, typer.Option(metavar="URL", help="The service.")],
+    epsilon: Annotated[float, typer.Option(metavar="E", help="Privacy of the release.")],
+    delta: Annotated[float, typer.Option(metavar="D", help="And its δ.")],
+    token: Annotated[
+        str, typer.Option(metavar="TEXT", envvar="SUREFOOT_TOKEN", help="A token of the service; best as variable.")
+    ],
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LIMITS",
+            help="Public limits, COLUMN=LOW:HIGH or a TOML file; repeatable. Columns without limits stay here.",
+        ),
+    ] = None,
+    radius: Annotated[float, typer.Option(metavar="R", help="What limits are scaled to.")] = 25.0,
+    neighbor: Annotated[
+        float, typer.Option(metavar="R", help="Protected change of a row, after scaling; inf: any change.")
+    ] = 1.0,
+    asks: Annotated[int, typer.Option(min=1, metavar="N", help="How many rows to measure at most.")] = 30,
+    direction: Annotated[Direction, typer.Option(metavar="WAY", help="maximize or minimize.")] = Direction.maximize,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="Which policy the service runs.")] = "GPUCB",
+    values: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Public limits of measured values, to put noise on them."),
+    ] = None,
+    values_epsilon: Annotated[
+        float | None, typer.Option(metavar="E", help="Privacy of measured values; without it they are in the clear.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="E", help="Limit of the ledger over all releases of this table.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What was charged; by default beside the table.")
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The run, to go on with; by default beside the table."),
+    ] = None,
+    ca: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificates to trust.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="TEXT", help="What the service calls the run.")] = None,
+    no_preflight: Annotated[
+        bool, typer.Option("--no-preflight", help="Do not print what the release would be good for.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Stop after that; nothing is released.")] = False,
+    stop_on_error: Annotated[
+        bool, typer.Option("--stop-on-error", help="Stop when the objective raises, instead of answering: failed.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the outcome, as JSON.")] = False,
+) -> None:
+    """Find the best row of a private table with an optimizer that runs elsewhere.
+
+    Columns with public limits are released once, with noise that gives (epsilon, delta)-differential privacy; the
+    service asks for rows by number, and the objective measures them here. No row, no name of a column, a file or a
+    function leaves this machine. Measured values do, in the clear unless --values-epsilon is given. The same command
+    again goes on where it was stopped.
+
+    \b
+    Examples:
+      surefoot curate patients.csv \\
+        --objective tests.py:measure \\
+        --server https://bo.example \\
+        --epsilon 3 --delta 1e-5 \\
+        --bounds age=18:90 \\
+        --bounds bmi=15:45
+      surefoot curate loans.csv \\
+        --objective desk:roi \\
+        --server https://bo.example \\
+        --epsilon 2 --delta 1e-6 \\
+        --bounds limits.toml --dry-run
+    """
+    from surefoot.loop.errors import MissingExtra
+
+    try:
+        from surefoot.lab.curate import curate as run
+    except ImportError as error:
+        raise MissingExtra(f"this command needs {error.name}: pip install 'surefoot[serve,private]'") from None
+    try:
+        run(
+            data,
+            objective=objective,
+            server=server,
+            token=token,
+            epsilon=epsilon,
+            delta=delta,
+            bounds=bounds or [],
+            radius=radius,
+            neighbor=neighbor,
+            asks=asks,
+            direction=direction.value,
+            policy=policy,
+            values=values,
+            values_epsilon=values_epsilon,
+            budget=budget,
+            ledger=ledger,
+            state=state,
+            ca=ca,
+            name=name,
+            look=not no_preflight,
+            dry_run=dry_run,
+            stop_on_error=stop_on_error,
+            quiet=quiet,
+        )
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted; go on with\n{_again(sys.argv[1:])}", err=True)
+        raise typer.Exit(130) from None
+
+
+def _again(words: list[str]) -> str:
+    """The same command, the token not shown."""
+    shown = list(words)
+    for i, word in enumerate(words):
+        if word.startswith("--token="):
+            shown[i] = "--token=..."
+        elif i and words[i - 1] == "--token":
+            shown[i] = "..."
+    return shlex.join(["surefoot", *shown])

@@ -111,7 +111,7 @@ def test_own_draws_have_the_law_of_the_posterior():
     """K = LLᵀ to rounding, and the weights' posterior mean is the process's: the draws are exact ones."""
     points = np.linspace(0.0, 1.0, 200)[:, None]
     K = SE(0.05)(points)
-    L = _factor(K)
+    L = _factor(SE(0.05), points)
     assert np.allclose(L @ L.T, K, atol=1e-12)
     assert L.shape[1] < 100
     from surefoot.federated import draw_weights

@@ -225,7 +225,7 @@ class TAF(TransferPolicy, ExpectedImprovement):
         means = self._means_at(X)  # (M, n)
         weights = epanechnikov(rank_distance(means, y, distance=self.distance) / self.bandwidth)
         note = {"weights": weights.tolist()}
-        best = means.max(axis=1) if len(y) else np.full(len(self.tasks), -np.inf)
+        best = self._best(means)
         aligned = self._alignment()[1]
         factors = np.array([aligned if isinstance(task, Task) else 1.0 for task in self.tasks])
         with self._hallucinated() as belief:
@@ -242,6 +242,10 @@ class TAF(TransferPolicy, ExpectedImprovement):
             ]
             score = Transferred(parts, (posterior, own) if len(y) else None, self.domain.extent())
             return replace(self._best_near_tasks(score, posterior, step, weights), note=note)
+
+    def _best(self, means: Array) -> Array:
+        """What the improvements of each task are counted from, shape (M,)."""
+        return means.max(axis=1) if means.size else np.full(len(self.tasks), -np.inf)
 
     def _means_at(self, X: Array) -> Array:
         """Means of all tasks at measured points, shape (M, n)."""

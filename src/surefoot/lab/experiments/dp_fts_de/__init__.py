@@ -1,0 +1,1 @@
+"""DP-FTS-DE: private federated Thompson sampling with distributed exploration."""

@@ -1,0 +1,1 @@
+"""FTS: federated Thompson sampling, parties that send one draw of their belief."""

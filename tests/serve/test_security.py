@@ -31,7 +31,9 @@ HOSTILE = [
 @pytest.fixture
 def send(server):
     with httpx.Client(
-        base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {server.token(tenant='secure')}"}
+        timeout=60.0,
+        base_url=f"{server.url}/api/v1",
+        headers={"Authorization": f"Bearer {server.token(tenant='secure')}"},
     ) as made:
         yield made
 
@@ -117,7 +119,7 @@ class TestTokens:
     def test_nothing_without_a_token(self, server, header):
         headers = {} if header is None else {"Authorization": header.encode("latin-1")}
         before = stored(server)
-        with httpx.Client(base_url=f"{server.url}/api/v1", headers=headers) as send:
+        with httpx.Client(timeout=60.0, base_url=f"{server.url}/api/v1", headers=headers) as send:
             for method, path in ROUTES:
                 answer = send.request(method, path.replace("ID", "0" * 32), json=body_of(method, path))
                 assert answer.status_code == 401, path
@@ -127,7 +129,9 @@ class TestTokens:
 
     def test_a_stranger_finds_nothing(self, server, send):
         stranger = httpx.Client(
-            base_url=f"{server.url}/api/v1", headers={"Authorization": f"Bearer {server.token(tenant='stranger')}"}
+            timeout=60.0,
+            base_url=f"{server.url}/api/v1",
+            headers={"Authorization": f"Bearer {server.token(tenant='stranger')}"},
         )
         ids = {
             "studies": send.post("/studies", json=STUDY).json()["id"],

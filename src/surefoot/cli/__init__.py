@@ -3,11 +3,14 @@
 # isort: off
 # The order of the help text.
 from surefoot.cli.app import app, main
+from surefoot.cli import guide
 from surefoot.cli import tuning
 from surefoot.cli import selection
+from surefoot.cli import attack
+from surefoot.cli import federation
 from surefoot.cli import service
 from surefoot.cli import private
 from surefoot.cli import evidence
 # isort: on
 
-__all__ = ["app", "evidence", "main", "private", "selection", "service", "tuning"]
+__all__ = ["app", "attack", "evidence", "federation", "guide", "main", "private", "selection", "service", "tuning"]

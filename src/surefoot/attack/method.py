@@ -141,9 +141,7 @@ def attack_many(
         from surefoot.attack.bos_squared import BOS2
 
         method = BOS2()
-    return _drive(
-        method, black_box, images, targets, ball=ball, labels=labels, budget=budget, seeds=seeds, watch=watch
-    )
+    return _drive(method, black_box, images, targets, ball=ball, labels=labels, budget=budget, seeds=seeds, watch=watch)
 
 
 def _drive(

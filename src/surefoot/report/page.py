@@ -37,7 +37,7 @@ from surefoot.report.view import View, number, short
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["page"]
+__all__ = ["document", "page"]
 
 _PANELS = 12  # slices on a page
 
@@ -86,20 +86,27 @@ def page(
         _section("Settings", _definitions(settings(policy, direction=view.direction))),
         _section("Environment", _definitions(environment())),
     ]
-    css = files("surefoot.report").joinpath("page.css").read_text(encoding="utf-8")
-    html = _DOCUMENT.format(
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(target, document(title, sections))
+    return target
+
+
+def document(title: str, sections: Iterable[str]) -> str:
+    """Return a whole page from its sections of HTML.
+
+    >>> document("A & B", ["<p>Hello.</p>"]).count("A &amp; B")
+    1
+    """
+    return _DOCUMENT.format(
         title=escape(title),
         light=variables("light"),
         dark=variables("dark"),
-        css=css,
+        css=files("surefoot.report").joinpath("page.css").read_text(encoding="utf-8"),
         body="\n".join(sections),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=escape(surefoot.__version__),
     )
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(target, html)
-    return target
 
 
 _DOCUMENT = """<!doctype html>

@@ -1,0 +1,259 @@
+"""``surefoot attack``: reading, running, interrupting, resuming, reporting, and how it fails."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from surefoot import cli
+from surefoot.attack import ModelFault
+from surefoot.lab import attack_command
+from surefoot.lab.attack_command import attack, instances_of
+from surefoot.lab.attack_images import read_images
+from surefoot.lab.attack_report import Record
+from surefoot.lab.robustness import Attacked, summarize
+
+MODEL = '''
+import numpy as np
+
+CALLS = []
+
+def scores(images):
+    """Three classes: bright above, bright below, bright on the left."""
+    CALLS.append(len(images))
+    parts = [images[:, :8].mean(axis=(1, 2)), images[:, 8:].mean(axis=(1, 2)), images[:, :, :8].mean(axis=(1, 2))]
+    z = 30.0 * np.stack(parts, axis=1)
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+def logits(images):
+    return 30.0 * np.stack([images[..., c].mean(axis=(1, 2)) for c in range(3)], axis=1)
+
+def first_logits(images):
+    assert images.shape[1] == 3
+    return 30.0 * images.mean(axis=(2, 3))
+
+def breaks(images):
+    if sum(CALLS) > 40:
+        raise RuntimeError("out of memory")
+    return scores(images)
+
+def flat(images):
+    return np.ones(len(images))
+'''
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"model_{tmp_path.name}.py").write_text(MODEL)
+    rng = np.random.default_rng(0)
+    images = rng.uniform(0.3, 0.6, (6, 16, 16))
+    images[:3, :8] += 0.1
+    images[3:, 8:] += 0.1
+    np.savez(tmp_path / "images.npz", images=images, labels=np.array([0, 0, 0, 1, 1, 2]))
+    return tmp_path
+
+
+def name_of(home, function):
+    return f"model_{home.name}.py:{function}"
+
+
+def run(home, function="scores", out="out", **options):
+    screen = Console(file=io.StringIO(), width=120)
+    settings = {"radius": 0.15, "method": "square", "budget": 200, "picture": False, **options}
+    summary = attack(name_of(home, function), "images.npz", out=home / out, console=screen, **settings)
+    return summary, screen.file.getvalue()
+
+
+def records(home, out="out"):
+    return [Record.from_json(line) for line in (home / out / "attacks.jsonl").read_text().splitlines()]
+
+
+def test_a_report(home):
+    summary, said = run(home, targets="all", picture=True)
+    found = json.loads((home / "out" / "report.json").read_text())
+    assert found["accuracy"] == pytest.approx(5 / 6)
+    assert found["planned"] == found["made"] == summary.attacks == 10  # five images, two other classes each
+    done = records(home)
+    assert found["queries"] == 6 + sum(r.queries for r in done) == sum(sys.modules[f"model_{home.name}"].CALLS)
+    images = np.load(home / "images.npz")["images"]
+    for record in done:
+        moved = np.load(home / "out" / "adversarial" / f"{record.number:05d}.npy", allow_pickle=False)
+        assert np.abs(moved - images[record.image]).max() <= 0.15 + 1e-9
+        answer = sys.modules[f"model_{home.name}"].scores(moved[None]).argmax()
+        assert (answer == record.target) == record.success
+    page = (home / "out" / "report.html").read_text()
+    assert page.count("<svg") == 2
+    assert "entitled to test" in page
+    assert "entitled to test" in said
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_an_interrupted_run_goes_on_as_it_would_have(home, monkeypatch):
+    whole, _ = run(home, targets="all", out="whole")
+    module = sys.modules[f"model_{home.name}"]
+    real = module.scores
+    monkeypatch.setattr(module, "scores", _stopping(real, after=40))
+    with pytest.raises(KeyboardInterrupt):
+        run(home, targets="all", out="part")
+    some = records(home, "part")
+    assert 0 < len(some) < whole.attacks
+    assert json.loads((home / "part" / "report.json").read_text())["made"] == len(some)
+    monkeypatch.setattr(module, "scores", real)
+    summary, _ = run(home, targets="all", out="part", resume=True)
+    assert summary == whole
+    spent = json.loads((home / "part" / "report.json").read_text())["queries"]  # with what was cut short
+    assert spent > json.loads((home / "whole" / "report.json").read_text())["queries"]
+    order = {r.number: r for r in records(home, "part")}
+    assert [order[i] for i in sorted(order)] == sorted(records(home, "whole"), key=lambda r: r.number)
+
+
+def _stopping(real, after):
+    seen = []
+
+    def scores(images):
+        seen.append(len(images))
+        if sum(seen) > after:
+            raise KeyboardInterrupt
+        return real(images)
+
+    return scores
+
+
+def test_a_torn_line_is_made_again(home):
+    whole, _ = run(home)
+    log = home / "out" / "attacks.jsonl"
+    text = log.read_text()
+    log.write_text(text[:-20])
+    again, _ = run(home, resume=True)
+    assert again == whole
+    assert sorted(log.read_text().splitlines()) == sorted(text.splitlines())
+
+
+def test_a_model_that_breaks_keeps_what_is_done_and_says_what_was_spent(home):
+    with pytest.raises(ModelFault, match="out of memory") as fault:
+        run(home, "breaks", targets="all")
+    assert fault.value.queries == json.loads((home / "out" / "report.json").read_text())["queries"] > 40
+    assert json.loads((home / "out" / "report.json").read_text())["made"] == len(records(home)) > 0
+
+
+def test_two_runs_are_not_mixed(home):
+    run(home)
+    with pytest.raises(ValueError, match="holds an earlier run"):
+        run(home)
+    with pytest.raises(ValueError, match="begun with other radius"):
+        run(home, radius=0.2, resume=True)
+    with pytest.raises(ValueError, match="nothing to resume"):
+        run(home, out="fresh", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radius": 0.0}, "radius of a ball must be positive"),
+        ({"method": "guess"}, "the method is one of"),
+        ({"targets": "7"}, "a class from 0 to 2"),
+        ({"budget": 0}, "budget must be a positive"),
+        ({"function": "flat"}, "need scores of shape"),
+        ({"function": "nothing"}, "has no 'nothing'"),
+        ({"method": "square", "norm": "l2"}, "L∞"),
+        ({"first": 0}, "at least 1"),
+        ({"method": "bos2", "radius": float("nan")}, "positive and finite"),
+    ],
+)
+def test_bad_input(home, options, message):
+    with pytest.raises(Exception, match=message):
+        run(home, **options)
+
+
+def test_nothing_is_unpickled(home):
+    class Trap:
+        def __reduce__(self):
+            return (print, ("unpickled",))
+
+    np.savez(home / "trap.npz", images=np.array([Trap()], dtype=object))
+    with pytest.raises(ValueError, match="plain arrays"):
+        read_images(home / "trap.npz")
+    (home / "trap2.npz").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(ValueError, match="plain arrays"):
+        read_images(home / "trap2.npz")
+
+
+def test_pictures_in_a_folder(home):
+    from PIL import Image
+
+    folder = home / "pictures"
+    folder.mkdir()
+    rng = np.random.default_rng(1)
+    for i in range(3):
+        pixels = rng.integers(80, 160, (16, 16, 3), dtype=np.uint8)
+        pixels[..., i] += 40
+        Image.fromarray(pixels).save(folder / f"{i}.png")
+    (home / "classes.csv").write_text("2.png,2\n0.png,0\n1.png,1\n")
+    pictures = read_images(folder, home / "classes.csv")
+    assert pictures.images.shape == (3, 16, 16, 3)
+    assert pictures.labels.tolist() == [0, 1, 2]
+    for function, channels in (("logits", "last"), ("first_logits", "first")):
+        summary = attack(
+            name_of(home, function), folder, radius=0.2, labels=home / "classes.csv", logits=True, channels=channels,
+            targets="random", method="square", budget=300, out=home / channels, quiet=True,
+            console=Console(file=io.StringIO()),
+        )  # fmt: skip
+        assert summary.attacks == 3
+    last, first = records(home, "last"), records(home, "first")
+    assert [r.queries for r in last] == [r.queries for r in first]  # the same attack in either layout
+    Image.fromarray(np.zeros((4, 4), dtype=np.uint8)).save(folder / "z.png")
+    with pytest.raises(ValueError, match="use one size"):
+        read_images(folder)
+
+
+def test_which_attacks_are_made():
+    answers, labels = np.array([0, 1, 2, 1]), np.array([0, 1, 2, 0])
+    assert [(i.image, i.target) for i in instances_of(answers, labels, "any", 3, 0)] == [
+        (0, None),
+        (1, None),
+        (2, None),
+    ]
+    assert len(instances_of(answers, labels, "all", 3, 0)) == 6
+    assert [(i.image, i.target) for i in instances_of(answers, labels, "1", 3, 0)] == [(0, 1), (2, 1)]
+    drawn = instances_of(np.zeros(200, dtype=int), None, "random", 3, 0)
+    assert {i.target for i in drawn} == {1, 2}
+    with pytest.raises(ValueError, match=r"labels must lie in 0\.\.2"):
+        instances_of(answers, np.array([0, 1, 2, 5]), "any", 3, 0)
+
+
+def test_a_summary_against_counting_by_hand():
+    runs = [Attacked(True, 10), Attacked(True, 30), Attacked(True, 30), Attacked(False, 100), Attacked(False, 100)]
+    summary = summarize(runs, 100)
+    assert (summary.rate, summary.mean, summary.median, summary.most) == (0.6, 70 / 3, 30.0, 30)
+    assert (summary.capped_mean, summary.capped_median) == (54.0, 30.0)
+    assert summary.curve == [(10, 0.2), (30, pytest.approx(0.6))]
+    assert [summary.at(q) for q in (9, 10, 29, 30, 100)] == [0.0, 0.2, 0.2, pytest.approx(0.6), pytest.approx(0.6)]
+    low, high = summary.capped_interval
+    assert low < 54.0 < high
+
+
+def test_the_command(home, monkeypatch, capsys):
+    words = ["attack", name_of(home, "scores"), "--images", "images.npz", "--radius", "0.15", "--method", "square"]
+    monkeypatch.setattr(sys, "argv", ["surefoot", *words, "--budget", "100", "--quiet", "--out", "cli"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code
+    assert json.loads(capsys.readouterr().out)["made"] == 5
+    monkeypatch.setattr(sys, "argv", ["surefoot", *words[:-1], "guess"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 2
+    assert capsys.readouterr().err.strip().count("\n") == 0
+
+
+def test_every_method_has_a_name():
+    for name in attack_command.METHODS:
+        assert attack_command.method_named(name) is not None

@@ -44,6 +44,7 @@ PAGE_OF = {
     "GPUCBPE": "batch",
     "LocalPenalization": "batch",
     "QEI": "batch",
+    "Player": "r2b2",
 }  # names that no rule spells
 
 

@@ -39,7 +39,8 @@ __getattr__, __dir__, __all__ = lazy.names(
             "Paths",
             "Space",
         ],
-        "domain.perturbation": ["AroundEstimate", "Ball", "Groups", "UnknownParameters", "WeightedBox"],
+        "domain.groups": ["Groups"],
+        "domain.perturbation": ["AroundEstimate", "Ball", "UnknownParameters", "WeightedBox"],
         "belief.kernels": ["SE", "Linear", "Matern", "RationalQuadratic"],
         "belief.gp": ["GP"],
         "loop.types": ["FAILED", "Advice", "LevelSet", "Outcome", "Query", "Recommendation"],
@@ -107,7 +108,8 @@ if TYPE_CHECKING:
     from surefoot.belief.gp import GP
     from surefoot.belief.kernels import SE, Linear, Matern, RationalQuadratic
     from surefoot.domain import Box, Candidates, Choice, Dives, Float, GraphPaths, Int, MoveTable, Paths, Space
-    from surefoot.domain.perturbation import AroundEstimate, Ball, Groups, UnknownParameters, WeightedBox
+    from surefoot.domain.groups import Groups
+    from surefoot.domain.perturbation import AroundEstimate, Ball, UnknownParameters, WeightedBox
     from surefoot.games.player import Player
     from surefoot.loop import widths
     from surefoot.loop.errors import (

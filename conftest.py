@@ -11,6 +11,8 @@ if importlib.util.find_spec("ray") is None:
 for host in ("botorch", "ax"):
     if importlib.util.find_spec(host) is None:
         collect_ignore += [f"src/surefoot/bridge/{host}", f"tests/bridge/{host}_models.py"]
+if importlib.util.find_spec("torch") is None:
+    collect_ignore += [f"src/surefoot/lab/{name}.py" for name in ("trained", "classifiers", "vae")]
 if importlib.util.find_spec("flwr") is None:
     collect_ignore += [
         "src/surefoot/bridge/flower",

@@ -179,8 +179,8 @@ class TestBalls:
             WeightedBox([1.0, 1.0, 1.0]).on(Box.unit(2))
         with pytest.raises(ValueError, match="needs Candidates"):
             Ball(1.0, lambda X, Z: np.zeros((len(X), len(Z)))).on(Box.unit(2))
-        with pytest.raises(ValueError, match="needs a Box or Candidates, not a Space"):
-            Ball(1.0).on(Space(x=Float(0.0, 1.0)))
+        with pytest.raises(ValueError, match="needs Candidates, not a Space"):
+            Ball(1.0, lambda X, Z: np.zeros((len(X), len(Z)))).on(Space(x=Float(0.0, 1.0)))
 
 
 class TestParameters:

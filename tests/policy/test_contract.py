@@ -20,10 +20,10 @@ from surefoot import (
     TVGPUCB,
     AddGPUCB,
     Ball,
-    Candidates,
     EntropySearch,
     ExpectedImprovement,
     Fidelity,
+    Groups,
     LocalPenalization,
     MacroGPO,
     Matern,
@@ -36,6 +36,7 @@ from surefoot import (
     RobustBatch,
     RobustReport,
     SobolSearch,
+    Space,
     StableOpt,
     Straddle,
     Task,
@@ -106,7 +107,19 @@ class TestStableOpt(PolicyContract):
 
 class TestMaxiMinGPUCB(PolicyContract):
     policy = MaxiMinGPUCB
-    options = {"perturbation": WeightedBox([0.6, 1.3])}
+
+    def build(self, domain, **options):
+        radii = {"rate": 0.2, "depth": 1.3} if isinstance(domain, Space) else [0.6, 1.3]
+        return super().build(domain, perturbation=WeightedBox(radii), **options)
+
+
+@pytest.mark.slow
+class TestStableOptOverSwappedChoices(PolicyContract):
+    policy = StableOpt
+
+    def build(self, domain, **options):
+        swapped = Groups({"kind": {"ab": ["a", "b"]}}) if isinstance(domain, Space) else Ball(0.6)
+        return super().build(domain, perturbation=swapped, **options)
 
 
 class Reported:
@@ -115,11 +128,12 @@ class Reported:
     domains = RobustReport.domains
     __name__ = "RobustReport"
 
-    def __init__(self, kind, **options):
-        self.kind, self.options = kind, options
+    def __init__(self, kind, own=False):
+        self.kind, self.own = kind, own
 
     def __call__(self, domain, *, journal=None, **options):
-        return RobustReport(self.kind(domain, **options), Ball(0.6), journal=journal, **self.options)
+        measuring = self.kind(domain, **options)
+        return RobustReport(measuring, Ball(0.6), journal=journal, gp=GP.automatic(domain) if self.own else None)
 
 
 class TestRobustReport(PolicyContract):
@@ -127,7 +141,7 @@ class TestRobustReport(PolicyContract):
 
 
 class TestRobustReportWithABeliefOfItsOwn(PolicyContract):
-    policy = Reported(RandomSearch, gp=GP.automatic(Candidates([[-1.0, 0.0], [2.0, 5.0]])))
+    policy = Reported(RandomSearch, own=True)
 
 
 class TransferContract(PolicyContract):

@@ -380,8 +380,8 @@ class TestRobustReport:
             RobustReport(Candidates(AXIS), Ball(0.1))
         with pytest.raises(TypeError, match="perturbation must be"):
             RobustReport(GPUCB(Candidates(AXIS)), 0.1)
-        with pytest.raises(NotSupported, match="works on Box, Candidates"):
-            RobustReport(GPUCB(Space(x=Float(0.0, 1.0))), Ball(0.1))
+        with pytest.raises(NotSupported, match="needs groups of named choices, not a Space"):
+            RobustReport(GPUCB(Space(x=Float(0.0, 1.0))), Groups(["a"]))
 
 
 class TestState:

@@ -3,10 +3,11 @@
 from surefoot.domain.base import Domain, domain_from_dict
 from surefoot.domain.box import Box
 from surefoot.domain.candidates import Candidates
+from surefoot.domain.groups import Groups
 from surefoot.domain.moves import Dives, GraphPaths, Moves, MoveTable
 from surefoot.domain.parameter import Choice, Float, Int, Parameter
 from surefoot.domain.paths import Paths
-from surefoot.domain.perturbation import AroundEstimate, Ball, Groups, Perturbation, UnknownParameters, WeightedBox
+from surefoot.domain.perturbation import AroundEstimate, Ball, Perturbation, UnknownParameters, WeightedBox
 from surefoot.domain.space import Space
 
 __all__ = [

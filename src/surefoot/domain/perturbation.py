@@ -5,7 +5,10 @@ A robust choice is judged by the worst point an adversary can move it to. A pert
 * :class:`Ball`, :class:`WeightedBox`: every design within some distance of the chosen one that the domain holds;
 * :class:`UnknownParameters`: the design is kept, parameters beside it are the adversary's; also several objectives;
 * :class:`AroundEstimate`: the same, with parameters near an estimate of them;
-* :class:`Groups`: a whole group is chosen, its worst member counts.
+* :class:`~surefoot.domain.groups.Groups`: a whole group is chosen, its worst member counts.
+
+In a :class:`~surefoot.domain.Space` numbers are moved in their own units, whatever a model sees of them; choices stay
+as they are, except among the members of a group. Parameters are named: ``WeightedBox({"thickness": 0.1})``.
 
 ``perturbation.join(domain)`` is the domain that is measured, ``perturbation.on(domain)`` the sets on it.
 
@@ -34,13 +37,16 @@ from surefoot.domain.base import Domain
 from surefoot.domain.box import Box
 from surefoot.domain.candidates import Candidates
 from surefoot.domain.minfilter import RegularGrid
+from surefoot.domain.mixed import Nearby
+from surefoot.domain.parameter import Choice
 from surefoot.domain.product import join
 from surefoot.domain.sets import Around, Beside, Filtered, Listed, Region, Sets, gauge
+from surefoot.domain.space import Space
 
 __all__ = [
     "AroundEstimate",
     "Ball",
-    "Groups",
+    "Meaningless",
     "Perturbation",
     "UnknownParameters",
     "WeightedBox",
@@ -52,6 +58,16 @@ Indices = NDArray[np.intp]
 Distance = Callable[[Array, Array], Array]
 ROUNDING = 1e-12  # share of a radius by which a distance may exceed it
 BLOCK = 2**22  # distances held at once
+
+
+class Meaningless(ValueError):
+    """The perturbation has no meaning on this domain, or on one of its parameters.
+
+    >>> Ball(0.1, lambda X, Z: abs(X - Z.T)).on(Box.unit(1))
+    Traceback (most recent call last):
+    ...
+    surefoot.domain.perturbation.Meaningless: Ball needs Candidates, not a Box
+    """
 
 
 class Perturbation(ABC):
@@ -90,8 +106,24 @@ class Perturbation(ABC):
     def __hash__(self) -> int:
         return hash(type(self).__name__)
 
-    def _refuse(self, domain: Domain, needs: str) -> ValueError:
-        return ValueError(f"{type(self).__name__} needs {needs}, not a {type(domain).__name__}")
+    def _refuse(self, domain: Domain, needs: str) -> Meaningless:
+        return Meaningless(f"{type(self).__name__} needs {needs}, not a {type(domain).__name__}")
+
+    def _around(self, domain: Domain, reach: Array, norm: float) -> Sets | Region:
+        """What is within ``reach`` (d,) of a center."""
+        if isinstance(domain, Candidates):
+            return _near(domain.points, reach, norm)
+        if isinstance(domain, Box):
+            return Around(domain, reach, norm)
+        if isinstance(domain, Space):
+            for (name, parameter), r in zip(domain.parameters.items(), reach.tolist(), strict=True):
+                if isinstance(parameter, Choice) and r > 0:
+                    raise Meaningless(
+                        f"{name!r} is a choice, which has no distances: {type(self).__name__} moves numbers; "
+                        f"Groups swaps values of a choice"
+                    )
+            return Nearby(domain, reach, norm)
+        raise self._refuse(domain, "a Box, Candidates or a Space")
 
 
 def perturbation_from_dict(data: Mapping[str, Any]) -> Perturbation:
@@ -116,6 +148,8 @@ class Ball(Perturbation):
     norm : float or callable
         1, 2, ∞ or any p ≥ 1; or a function of points X (n, d) and Z (m, d) that returns their distances (n, m). The
         latter works on candidates, need be neither symmetric nor a metric, and is stored by name only.
+    over : sequence of str, optional
+        The coordinates that are moved, by name (``x0``, ``x1``, … where they have none); None: all numbers.
 
     >>> from surefoot import Candidates
     >>> line = Candidates([0.0, 0.1, 0.2, 0.3])
@@ -127,32 +161,40 @@ class Ball(Perturbation):
     ValueError: radius must be finite and not negative, got -1.0
     """
 
-    def __init__(self, radius: float, norm: float | Distance = 2.0) -> None:
+    def __init__(self, radius: float, norm: float | Distance = 2.0, *, over: Sequence[str] | None = None) -> None:
         self.radius = _radius(radius)
         self.norm = norm if callable(norm) else _norm(norm)
+        self.over = None if over is None else _names(over)
+        if self.over is not None and callable(self.norm):
+            raise ValueError("a distance of one's own sees whole points: over= goes with norms only")
 
     def on(self, domain: Domain) -> Sets | Region:
-        if isinstance(domain, Candidates):
-            if callable(self.norm):
-                return _by_distance(domain.points, self.norm, self.radius)
-            return _near(domain.points, np.full(domain.dimension, self.radius), self.norm)
-        if isinstance(domain, Box) and not callable(self.norm):
-            return Around(domain, np.full(domain.dimension, self.radius), self.norm)
-        raise self._refuse(domain, "Candidates" if callable(self.norm) else "a Box or Candidates")
+        if callable(self.norm):
+            if not isinstance(domain, Candidates):
+                raise self._refuse(domain, "Candidates")
+            return _by_distance(domain.points, self.norm, self.radius)
+        if self.over is not None:
+            reach = _named(domain, dict.fromkeys(self.over, self.radius))
+        elif isinstance(domain, Space):
+            reach = np.array([0.0 if isinstance(p, Choice) else self.radius for p in domain.parameters.values()])
+        else:
+            reach = np.full(domain.dimension, self.radius)
+        return self._around(domain, reach, self.norm)
 
     def to_dict(self) -> dict[str, Any]:
         code = {"$code": getattr(self.norm, "__qualname__", type(self.norm).__qualname__)}
         norm: Any = code if callable(self.norm) else "inf" if math.isinf(self.norm) else self.norm
-        return {"perturbation": "Ball", "radius": self.radius, "norm": norm}
+        some = {} if self.over is None else {"over": self.over}
+        return {"perturbation": "Ball", "radius": self.radius, "norm": norm, **some}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         if isinstance(data.get("norm"), Mapping):
             raise ValueError(f"{data['norm']['$code']!r} is code and was stored by name only")
-        return cls(data["radius"], float(data.get("norm", 2.0)))
+        return cls(data["radius"], float(data.get("norm", 2.0)), over=data.get("over"))
 
     def __repr__(self) -> str:
-        return f"Ball({self.radius}, norm={self.norm})"
+        return f"Ball({self.radius}, norm={self.norm}{'' if self.over is None else f', over={self.over}'})"
 
 
 class WeightedBox(Perturbation):
@@ -160,35 +202,45 @@ class WeightedBox(Perturbation):
 
     Parameters
     ----------
-    radii : array of shape (d,)
-        Half-widths of the region, in the domain's units. 0: this coordinate is kept exactly.
+    radii : array of shape (d,), or mapping of str to float
+        Half-widths of the region, in the domain's units. 0, or not named: this coordinate is kept exactly.
 
+    >>> from surefoot import Choice, Float, Space
+    >>> space = Space(thickness=Float(1.0, 5.0), supplier=Choice(["A", "B"]))
+    >>> WeightedBox({"thickness": 0.1}).on(space).reach
+    array([0.1, 0. ])
     >>> from surefoot import Candidates
     >>> grid = Candidates([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> WeightedBox([1.0, 0.0]).on(grid).minimum(np.array([1.0, 2.0, 3.0, 0.0]))
     array([1., 0., 1., 0.])
     """
 
-    def __init__(self, radii: ArrayLike) -> None:
+    def __init__(self, radii: ArrayLike | Mapping[str, float]) -> None:
+        self.named: list[str] | None = None
+        if isinstance(radii, Mapping):
+            self.named = _names(list(radii))
+            radii = list(radii.values())
         array = np.atleast_1d(np.array(radii, dtype=np.float64))
         if array.ndim != 1 or array.size == 0:
             raise ValueError(f"radii are one half-width per coordinate, got {radii!r}")
         self.radii = np.array([_radius(value) for value in array.tolist()])
 
     def on(self, domain: Domain) -> Sets | Region:
+        if self.named is not None:
+            return self._around(domain, _named(domain, self._described()), math.inf)
         if len(self.radii) != domain.dimension:
             raise ValueError(f"{len(self.radii)} radii for a domain of {domain.dimension} coordinates")
-        if isinstance(domain, Candidates):
-            return _near(domain.points, self.radii, math.inf)
-        if isinstance(domain, Box):
-            return Around(domain, self.radii, math.inf)
-        raise self._refuse(domain, "a Box or Candidates")
+        return self._around(domain, self.radii, math.inf)
+
+    def _described(self) -> Any:
+        radii = self.radii.tolist()
+        return radii if self.named is None else dict(zip(self.named, radii, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"perturbation": "WeightedBox", "radii": self.radii.tolist()}
+        return {"perturbation": "WeightedBox", "radii": self._described()}
 
     def __repr__(self) -> str:
-        return f"WeightedBox({self.radii.tolist()})"
+        return f"WeightedBox({self._described()})"
 
 
 class UnknownParameters(Perturbation):
@@ -243,6 +295,12 @@ class UnknownParameters(Perturbation):
         return self.box
 
     def join(self, domain: Domain) -> Domain:
+        if isinstance(domain, Space):
+            raise Meaningless(
+                f"{type(self).__name__} goes beside a Box or Candidates; in a Space the unknown parameter is "
+                "one of the space's own: WeightedBox({name: its whole range}) gives a number to the adversary, "
+                "Groups({name: {'any': [...]}}) a choice"
+            )
         return join(domain, values=self.values, box=self.box)
 
     def on(self, domain: Domain) -> Sets | Region:
@@ -348,55 +406,6 @@ class AroundEstimate(UnknownParameters):
         return cls(**{**fields, "norm": float(fields["norm"])})
 
 
-class Groups(Perturbation):
-    """A whole group of candidates is chosen, and its worst member counts: max over G of min over x in G of f(x).
-
-    Parameters
-    ----------
-    labels : sequence of n strings or whole numbers
-        The group of each candidate.
-
-    >>> from surefoot import Candidates
-    >>> groups = Groups(["a", "b", "a"])
-    >>> groups.on(Candidates([0.0, 1.0, 2.0])).minimum(np.array([3.0, 2.0, 1.0]))
-    array([1., 2.])
-    >>> groups.members("c")
-    Traceback (most recent call last):
-    ...
-    ValueError: unknown group 'c'; known are ['a', 'b']
-    """
-
-    def __init__(self, labels: Sequence[Any] | NDArray[Any]) -> None:
-        self.labels = [_label(label, row) for row, label in enumerate(np.asarray(labels, dtype=object).tolist())]
-        if not self.labels:
-            raise ValueError("groups need one label per candidate, got none")
-        self.names = list(dict.fromkeys(self.labels))
-        number = {name: i for i, name in enumerate(self.names)}
-        self._belongs = np.array([number[label] for label in self.labels], dtype=np.intp)
-
-    def members(self, name: str | int) -> Indices:
-        """Return the candidates of one group."""
-        if name not in self.names:
-            raise ValueError(f"unknown group {name!r}; known are {self.names[:10]}")
-        return np.flatnonzero(self._belongs == self.names.index(name))
-
-    def on(self, domain: Domain) -> Sets:
-        if not isinstance(domain, Candidates):
-            raise self._refuse(domain, "Candidates")
-        if len(self.labels) != domain.size:
-            raise ValueError(f"{len(self.labels)} labels for {domain.size} candidates")
-        order = np.argsort(self._belongs, kind="stable")
-        sizes = np.bincount(self._belongs)
-        starts = np.cumsum(sizes) - sizes
-        return Listed(domain.points, order, starts, belongs=self._belongs, labels=self.names)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"perturbation": "Groups", "labels": self.labels}
-
-    def __repr__(self) -> str:
-        return f"Groups({len(self.names)} groups of {len(self.labels)} candidates)"
-
-
 def _near(points: Array, scale: Array, norm: float) -> Sets:
     """The candidates whose offset has a norm of at most 1 in units of ``scale``."""
     count = len(points)
@@ -454,6 +463,22 @@ def _radius(value: float) -> float:
     return number
 
 
+def _names(names: Sequence[str]) -> list[str]:
+    if isinstance(names, str) or not names or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"coordinates are given by one or more names, got {names!r}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"a coordinate is named twice: {list(names)}")
+    return list(names)
+
+
+def _named(domain: Domain, reach: Mapping[str, float]) -> Array:
+    """One reach per coordinate, 0 for those not named."""
+    for name in reach:
+        if name not in domain.names:
+            raise ValueError(f"unknown parameter {name!r}; known are {domain.names}")
+    return np.array([reach.get(name, 0.0) for name in domain.names])
+
+
 def _norm(value: float) -> float:
     number = float(value)
     if not number >= 1.0:
@@ -471,9 +496,3 @@ def _parameters(values: ArrayLike) -> Array:
     if len(np.unique(array, axis=0)) < len(array):
         raise ValueError("the same parameters are listed twice")
     return array
-
-
-def _label(label: Any, row: int) -> str | int:
-    if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int, np.integer)):
-        raise ValueError(f"candidate {row} has no group: a label is a string or a whole number, got {label!r}")
-    return label if isinstance(label, str) else int(label)

@@ -2,7 +2,7 @@
 
 On a finite domain that is a family of sets of candidates, one for each *center* (a choice that may be answered), with
 the minimum of any values over each of them: :class:`Listed` in general, :class:`Filtered` on regular grids. On a box
-it is a :class:`Region` that moves with the center.
+or a space (:mod:`surefoot.domain.mixed`) it is a :class:`Region` that moves with the center.
 
 >>> family = Listed.of([[0, 1], [2]], np.array([[0.0], [1.0], [2.0]]))
 >>> family.minimum(np.array([5.0, 3.0, 7.0]))
@@ -20,11 +20,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.domain.base import Domain
 from surefoot.domain.box import Box
 from surefoot.domain.design import unit_design
 from surefoot.domain.minfilter import RegularGrid, box_minimum, footprint_minimum
 
-__all__ = ["Around", "Beside", "Filtered", "Listed", "Region", "Sets", "gauge"]
+__all__ = ["Around", "Beside", "Filtered", "Listed", "Region", "Sets", "gauge", "into", "unit_ball"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -221,25 +222,28 @@ def gauge(offsets: Array, scale: Array, norm: float) -> Array:
 
 
 class Region(ABC):
-    """What can be reached from a center in a box: points of the measured domain, shape (…, D).
+    """What can be reached from a center in a box or a space: encoded points of the measured domain, shape (…, D).
 
     Attributes
     ----------
-    centers : Box
-        Where centers lie.
+    centers : Domain
+        Where centers lie; they are given encoded too.
     finite : bool
         Whether a center reaches finitely many points only.
     trivial : bool
         Whether a center reaches itself only.
+    layers : int
+        How many discrete moves there are, beside which points are spread.
 
     >>> region = Around(Box.unit(1), np.array([0.1]), 2.0)
     >>> region.project(np.array([[0.5]]), np.array([[[0.9]]])).round(6).tolist()
     [[[0.6]]]
     """
 
-    centers: Box
+    centers: Domain
     finite = False
     trivial = False
+    layers = 1
 
     @abstractmethod
     def spread(self, X: Array, count: int) -> Array:
@@ -259,7 +263,7 @@ class Region(ABC):
         """How far points can move along each axis, shape (D,)."""
 
     def center_of(self, Z: Array) -> Array:
-        """Return the centers that measured points (n, D) stand for, shape (n, d)."""
+        """Return the centers that measured points (n, D) stand for, shape (n, d); both as they are, not encoded."""
         return Z[:, : self.centers.dimension]
 
 
@@ -288,13 +292,13 @@ class Around(Region):
         return self.reach
 
     def spread(self, X: Array, count: int) -> Array:
-        offsets = _unit_ball(max(count, 1), len(self.reach), self.norm) * self.reach
+        offsets = unit_ball(max(count, 1), len(self.reach), self.norm) * self.reach
         return np.clip(X[:, None, :] + offsets, self.centers.lower, self.centers.upper)
 
     def project(self, X: Array, Z: Array) -> Array:
         # Cutting off at the border shortens every offset: what was in reach stays in reach.
         base = X[:, None, :]
-        return np.clip(base + _into(Z - base, self.reach, self.norm), self.centers.lower, self.centers.upper)
+        return np.clip(base + into(Z - base, self.reach, self.norm), self.centers.lower, self.centers.upper)
 
     def pull(self, X: Array, Z: Array, G: Array) -> Array:
         at_border = (self.centers.lower >= Z) | (self.centers.upper <= Z)
@@ -352,7 +356,7 @@ class Beside(Region):
         if self.values is not None:
             theta = self.values
         else:
-            offsets = _unit_ball(max(count, 1), len(self._reach), self.norm) * self._reach
+            offsets = unit_ball(max(count, 1), len(self._reach), self.norm) * self._reach
             theta = np.clip(self._middle + offsets, self._lower, self._upper)
         shape = (len(X), len(theta))
         left = np.broadcast_to(X[:, None, :], (*shape, X.shape[1]))
@@ -365,7 +369,7 @@ class Beside(Region):
             nearest = ((theta[..., None, :] - self.values) ** 2).sum(axis=-1).argmin(axis=-1)
             theta = self.values[nearest]
         else:
-            moved = _into(theta - self._middle, self._reach, self.norm)
+            moved = into(theta - self._middle, self._reach, self.norm)
             theta = np.clip(self._middle + moved, self._lower, self._upper)
         return np.concatenate([np.broadcast_to(X[:, None, :], (*Z.shape[:2], d)), theta], axis=-1)
 
@@ -374,8 +378,12 @@ class Beside(Region):
 
 
 @cache
-def _unit_ball(count: int, dimension: int, norm: float) -> Array:
-    """Points of a unit ball: the middle, its poles, and others, every second of which lies on the surface."""
+def unit_ball(count: int, dimension: int, norm: float) -> Array:
+    """Return points of a unit ball: the middle, its poles, and ``count`` others, every second one on the surface.
+
+    >>> unit_ball(2, 1, 2.0)[:3].tolist()
+    [[0.0], [1.0], [-1.0]]
+    """
     poles = np.vstack([np.eye(dimension), -np.eye(dimension)])
     cube = 2.0 * unit_design(count, dimension, np.random.default_rng(0)) - 1.0
     largest = np.maximum(np.abs(cube).max(axis=1, keepdims=True), 1e-12)
@@ -387,8 +395,12 @@ def _unit_ball(count: int, dimension: int, norm: float) -> Array:
     return points
 
 
-def _into(offsets: Array, reach: Array, norm: float) -> Array:
-    """The nearest offsets in reach: coordinate by coordinate in a box, along the ray in a ball."""
+def into(offsets: Array, reach: Array, norm: float) -> Array:
+    """Return the nearest offsets in reach: coordinate by coordinate in a box, along the ray in a ball.
+
+    >>> into(np.array([3.0, 4.0]), np.array([1.0, 1.0]), 2.0).round(6)
+    array([0.6, 0.8])
+    """
     if math.isinf(norm):
         return np.clip(offsets, -reach, reach)
     offsets = np.where(reach > 0, offsets, 0.0)

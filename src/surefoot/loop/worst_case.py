@@ -1,4 +1,4 @@
-"""Where is the worst case best? The search behind robust policies on boxes.
+"""Where is the worst case best? The search behind robust policies on boxes and spaces.
 
 The problem is nested: max over centers x of the minimum of a score over what an adversary reaches from x, a
 :class:`~surefoot.domain.sets.Region`. Both levels use gradients, and work on all their points at once.
@@ -9,6 +9,8 @@ The problem is nested: max over centers x of the minimum of a score over what an
   gradients, weighted towards the lowest. :func:`~surefoot.loop.maximize.maximize` climbs that. Clouds of shrinking
   radius then correct for the softness, judged by the inner search; the winner is judged once more by a finer one,
   because what an inner search misses makes a center look better than it is.
+
+In a small finite space, where an adversary reaches finitely many points, both levels are exact.
 
 >>> import numpy as np
 >>> from surefoot.domain import Box
@@ -32,8 +34,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.domain import Candidates
 from surefoot.domain.sets import Region
-from surefoot.loop.maximize import Score, maximize
+from surefoot.loop.maximize import EXHAUSTIVE, Score, argmax, maximize
 
 __all__ = ["SoftMinimum", "lowest", "maximin"]
 
@@ -67,12 +70,12 @@ def lowest(
     keep: int = 4,
     iterations: int = 20,
 ) -> tuple[Array, Array]:
-    """Return the lowest scores (m,) that an adversary reaches from the centers X (m, d), and where, (m, D).
+    """Return the lowest scores (m,) that an adversary reaches from the encoded centers X (m, d), and where, (m, D).
 
     Parameters
     ----------
     score : Score
-        Function of points (n, D) of the measured domain, with its gradient.
+        Function of encoded points (n, D) of the measured domain, with its gradient.
     region : Region
         What an adversary reaches.
     X : array of shape (m, d)
@@ -95,7 +98,7 @@ def lowest(
     ([0.01, 0.0], [[0.4, 0.3], [0.3, 0.3]])
     """
     count = spread_count(region) if count is None else count
-    rows = max(1, BLOCK // (count + 1 + (0 if hints is None else len(hints))))
+    rows = max(1, BLOCK // (max(count + 1, 4 * region.layers) + (0 if hints is None else len(hints))))
     if len(X) > rows:
         settings = {"count": count, "keep": keep, "iterations": iterations}
         parts = [
@@ -169,7 +172,7 @@ class SoftMinimum:
         return low - self.softness * np.log(total / values.shape[1]), weights / total[:, None]
 
     def __call__(self, E: Array) -> Array:
-        rows = max(1, BLOCK // (self.count + 1))
+        rows = max(1, BLOCK // max(self.count + 1, 4 * self.region.layers))
         parts = [
             self._weights(_tried(self.score, self.region, E[start : start + rows], self.count)[1])[0]
             for start in range(0, len(E), rows)
@@ -193,7 +196,7 @@ def maximin(
     hints: Array | None = None,
     exclude: ArrayLike | None = None,
 ) -> tuple[Array, float, Array]:
-    """Return the center whose lowest score is highest (d,), that score, and where an adversary finds it (D,).
+    """Return the center whose lowest score is highest (d,), that score, and where an adversary finds it (D,), encoded.
 
     Parameters
     ----------
@@ -206,7 +209,7 @@ def maximin(
     seeds : array of shape (k, d), optional
         Centers worth starting near.
     hints : array of shape (k, D), optional
-        Points where the score may dip.
+        Encoded points where the score may dip.
     exclude : array of shape (k, d), optional
         Centers that must not be returned.
 
@@ -224,7 +227,9 @@ def maximin(
     (True, -0.25)
     """
     centers, count = region.centers, spread_count(region)
-    probe = centers.design(32, rng)
+    if region.finite and centers.size is not None and centers.size <= EXHAUSTIVE:
+        return _exhaust(score, region, rng, exclude)
+    probe = centers.encode(centers.design(32, rng))
     worst = _tried(score, region, probe, count)[1].min(axis=1)
     softness = SOFTNESS * (float(worst.max() - np.median(worst)) or 1.0)
     soft = SoftMinimum(score, region, softness)
@@ -233,8 +238,19 @@ def maximin(
         firm = SoftMinimum(score, region, HARDER * softness)
         again, _ = maximize(firm, centers, rng=rng, seeds=x[None], starts=6, raw=128, iterations=20, exclude=exclude)
         x = _corrected(score, region, np.vstack([x, again]), rng, hints, exclude)
-    values, Z = lowest(score, region, x[None], hints=hints, count=4 * count, keep=8, iterations=40)
+    values, Z = lowest(score, region, centers.encode(x[None]), hints=hints, count=4 * count, keep=8, iterations=40)
     return x, float(values[0]), Z[0]
+
+
+def _exhaust(
+    score: Score, region: Region, rng: np.random.Generator, exclude: ArrayLike | None
+) -> tuple[Array, float, Array]:
+    """Every center of a small finite space, and every point it reaches."""
+    X = region.centers.enumerate()
+    values, Z = lowest(score, region, region.centers.encode(X))
+    taken = None if exclude is None or not len(np.atleast_2d(exclude)) else Candidates(exclude).contains(X)
+    best = argmax(values, rng=rng, exclude=taken)
+    return X[best].copy(), float(values[best]), Z[best]
 
 
 def _corrected(
@@ -249,11 +265,12 @@ def _corrected(
     centers = region.centers
     width = centers.upper - centers.lower
     taken = np.empty((0, X.shape[1])) if exclude is None else np.atleast_2d(np.asarray(exclude, dtype=np.float64))
-    values, _ = lowest(score, region, X, hints=hints)
+    values, _ = lowest(score, region, centers.encode(X), hints=hints)
     x, best = X[values.argmax()], float(values.max())
     for radius in RADII:
-        X = centers.decode(x + rng.standard_normal((CLOUD, len(x))) * (radius * width))
-        values, _ = lowest(score, region, X, hints=hints)
+        noise = rng.standard_normal((CLOUD, len(width))) * (radius * width)
+        X = np.vstack([centers.decode(centers.encode(x[None]) + noise), centers.neighbors(x)])
+        values, _ = lowest(score, region, centers.encode(X), hints=hints)
         values[(X[:, None, :] == taken).all(axis=-1).any(axis=1)] = -np.inf
         top = int(values.argmax())
         if values[top] > best:

@@ -39,7 +39,7 @@ class MaxiMinGPUCB(WorstCasePolicy):
 
     Parameters
     ----------
-    domain : Box or Candidates
+    domain : Box, Candidates or Space
         Where designs may lie.
     perturbation : Perturbation
         What an adversary does to the chosen design.
@@ -76,5 +76,5 @@ class MaxiMinGPUCB(WorstCasePolicy):
 
     def _preferred(self, region: Region, posterior: Posterior, width: float, center: Array) -> Array:
         if self._same_domain(region):
-            return center[None]
+            return region.centers.encode(center[None])
         return self._lowest_points(region, self._bound(posterior, width), center)

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
-from surefoot.domain import Box, Candidates
-from surefoot.domain.perturbation import Perturbation
+from surefoot.domain import Box, Candidates, Space
+from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.domain.sets import Sets
+from surefoot.loop.errors import NotSupported
 from surefoot.loop.journal import Journal
 from surefoot.loop.model import Acquisition, ModelPolicy
 from surefoot.loop.policy import Policy, Proposal
@@ -57,7 +58,8 @@ class RobustReport(Policy):
     Parameters
     ----------
     policy : Policy
-        A fresh policy on a ``Box`` or on ``Candidates``; over unknown parameters, on ``perturbation.join(domain)``.
+        A fresh policy on a ``Box``, on ``Candidates`` or in a ``Space``; over unknown parameters, on
+        ``perturbation.join(domain)``.
     perturbation : Perturbation
         What an adversary does to the reported point.
     gp : GP, optional
@@ -79,7 +81,7 @@ class RobustReport(Policy):
     np.True_
     """
 
-    domains = (Box, Candidates)
+    domains = (Box, Candidates, Space)
 
     def __init__(
         self,
@@ -107,7 +109,10 @@ class RobustReport(Policy):
         # The policy that was given stays as it is: a copy of this one is made with it again.
         self.policy = type(policy)(**policy._arguments, seed=policy.seed)
         self.perturbation = perturbation
-        self._reach = perturbation.on(policy.domain)
+        try:
+            self._reach = perturbation.on(policy.domain)
+        except Meaningless as error:
+            raise NotSupported(str(error)) from None
         for ability in ("parallel", "context", "steps", "fidelities"):
             setattr(self, ability, getattr(policy, ability))
         # A belief that sees more than the point (an epoch beside it) cannot be asked about points alone.

@@ -22,10 +22,11 @@ bounds hold, ``certificate`` bounds the regret of the report.
 
 Authors' options: β_t^(1/2) = 2, ten random points first, report "current". Differences: the default width is
 GP-UCB's here; with points under way the choice uses hallucinated bounds and the certificate the honest ones. On a
-box the two searches are numerical, and so is the certificate.
+box, and in a space with real numbers, the two searches are numerical, and so is the certificate.
 
 Cost of one ask: on M candidates O(n M) plus one minimum filter, O(M r) for a ball of r points across in the plane and
-O(M) for a box or groups; on a box some 400 evaluations and up to 8 · 90 gradients of about 30 points each.
+O(M) for a box or groups; on a box some 400 evaluations and up to 8 · 90 gradients of about 30 points each, in a space
+of as many points as there are whole-numbered moves, if that is more.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ from numpy.typing import NDArray
 
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
-from surefoot.domain import Box, Candidates, Domain
-from surefoot.domain.perturbation import Perturbation
+from surefoot.domain import Box, Candidates, Domain, Space
+from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.domain.sets import Region, Sets
+from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import argmax
 from surefoot.loop.model import ModelOptions, ModelPolicy, PosteriorScore
-from surefoot.loop.policy import Proposal
+from surefoot.loop.policy import Proposal, _check_domain
 from surefoot.loop.types import Query, Recommendation
 from surefoot.loop.widths import Width
 from surefoot.loop.worst_case import lowest, maximin
@@ -78,7 +80,7 @@ def robust_bounds(
     width : float
         Standard deviations between mean and bound.
     centers : array of shape (k,) or (k, d)
-        Centers: numbers on candidates, points on a box.
+        Centers: numbers on candidates, points elsewhere.
 
     >>> from surefoot import GP, SE, Ball, Candidates
     >>> line = Candidates([0.0, 1.0, 2.0])
@@ -94,10 +96,10 @@ def robust_bounds(
         for values in (mean - width * std, mean, mean + width * std):
             bounds.append(reach.minimum(values)[centers])
     else:
-        posterior = policy.posterior()
+        posterior, E = policy.posterior(), reach.centers.encode(centers)
         for sign in (-1.0, 0.0, 1.0):
             score = PosteriorScore(posterior, UpperBound(sign * width))
-            bounds.append(lowest(score, reach, np.asarray(centers, dtype=np.float64), hints=_measured(posterior))[0])
+            bounds.append(lowest(score, reach, E, hints=_measured(posterior))[0])
     return bounds[0], bounds[1], bounds[2]
 
 
@@ -111,7 +113,7 @@ class WorstCasePolicy(GPUCB):
     True
     """
 
-    domains = (Box, Candidates)
+    domains = (Box, Candidates, Space)
 
     def __init__(
         self,
@@ -129,10 +131,14 @@ class WorstCasePolicy(GPUCB):
             raise ValueError(f"report must be one of {', '.join(REPORTS)}, got {report!r}")
         if accuracy is not None and not (math.isfinite(accuracy) and accuracy > 0):
             raise ValueError(f"accuracy must be finite and positive, got {accuracy!r}")
-        joined = perturbation.join(domain) if isinstance(domain, self.domains) else domain
+        _check_domain(domain, self.domains, type(self).__name__)
+        try:
+            joined = perturbation.join(domain)
+            self._reach = perturbation.on(joined)
+        except Meaningless as error:
+            raise NotSupported(str(error)) from None
         super().__init__(joined, width=width, **options)
         self.perturbation, self.report_rule, self.accuracy = perturbation, report, accuracy
-        self._reach = perturbation.on(joined)
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 
@@ -175,7 +181,8 @@ class WorstCasePolicy(GPUCB):
             value = self._best_center(region, honest, width, step)[1]
         else:
             honest = posterior
-        low = lowest(self._bound(honest, -width), region, center[None], hints=_measured(honest), **FINE)[0]
+        E = region.centers.encode(center[None])
+        low = lowest(self._bound(honest, -width), region, E, hints=_measured(honest), **FINE)[0]
         return self._proposal(proposal, center.tolist(), value, float(low[0]))
 
     def _search(self, region: Region, posterior: Posterior, width: float, step: int) -> tuple[Proposal, Array, float]:
@@ -184,14 +191,14 @@ class WorstCasePolicy(GPUCB):
         if region.trivial and self._same_domain(region):
             proposal = self._best_point(self._bound(posterior, width), posterior, step)  # GP-UCB, to the bit
             x = cast(Array, proposal.x)
-            return proposal, x, float(self._bound(posterior, width)(x[None])[0])
+            return proposal, x, float(self._bound(posterior, width)(self.domain.encode(x[None]))[0])
         shut = np.empty((0, region.centers.dimension))
         while True:
             center, value = self._best_center(region, posterior, width, step, shut)
-            Z = self._preferred(region, posterior, width, center)
-            free = ~(Z[:, None, :] == blocked).all(axis=-1).any(axis=1)
+            X = self.domain.decode(self._preferred(region, posterior, width, center))
+            free = ~(X[:, None, :] == blocked).all(axis=-1).any(axis=1)
             if free.any():
-                return Proposal(self.domain.decode(Z[free][:1])[0]), center, value
+                return Proposal(X[free][0]), center, value
             shut = np.vstack([shut, center])
 
     def _same_domain(self, region: Region) -> bool:
@@ -200,7 +207,7 @@ class WorstCasePolicy(GPUCB):
     def _best_center(
         self, region: Region, posterior: Posterior, width: float, step: int, shut: Array | None = None
     ) -> tuple[Array, float]:
-        """Line 1 of the algorithm on a box."""
+        """Line 1 of the algorithm on a box or a space."""
         measured = self._incumbents(posterior)
         seeds = [] if measured is None else [region.center_of(measured)]
         chosen = [query.note["center"] for query in self._chosen()[-3:]]
@@ -217,14 +224,15 @@ class WorstCasePolicy(GPUCB):
         return x, value
 
     def _preferred(self, region: Region, posterior: Posterior, width: float, center: Array) -> Array:
-        """Points of the region around the center in the order of preference: line 2 of the algorithm on a box."""
+        """Encoded points of the region around the center in the order of preference: line 2 of the algorithm."""
         return self._lowest_points(region, self._bound(posterior, -width), center)
 
     @staticmethod
     def _lowest_points(region: Region, bound: PosteriorScore, center: Array) -> Array:
-        """Points around a center, the lowest first."""
-        found = lowest(bound, region, center[None], hints=_measured(bound.posterior), **FINE)[1]
-        others = region.spread(center[None], FINE["count"])[0]
+        """Encoded points around a center, the lowest first."""
+        E = region.centers.encode(center[None])
+        found = lowest(bound, region, E, hints=_measured(bound.posterior), **FINE)[1]
+        others = region.spread(E, FINE["count"])[0]
         return np.vstack([found, others[np.argsort(bound(others), kind="stable")]])
 
     @staticmethod
@@ -325,7 +333,10 @@ def report(
     lower, mean, upper = robust_bounds(policy, reach, width, distinct)
     judged = lower if own is None else own
     best = int(np.argmax(judged))
-    answer = reach.answer(int(distinct[best])) if isinstance(reach, Sets) else {"x": distinct[best]}
+    if isinstance(reach, Sets):
+        answer = reach.answer(int(distinct[best]))
+    else:
+        answer = {"x": distinct[best], "params": reach.centers.params(distinct[best])}
     return Recommendation(
         **answer, mean=float(mean[best]), lower=float(judged[best]), upper=float(upper[best]), rule=rule
     )
@@ -340,12 +351,12 @@ class StableOpt(WorstCasePolicy):
 
     Parameters
     ----------
-    domain : Box or Candidates
+    domain : Box, Candidates or Space
         Where designs may lie.
     perturbation : Perturbation
         What an adversary does to the chosen design: ``Ball``, ``WeightedBox``, ``UnknownParameters``,
         ``AroundEstimate``, ``Groups``. Over parameters, measurements are made at pairs (x, θ) and ``policy.domain`` is
-        the domain of pairs.
+        the domain of pairs. In a space numbers are moved in their own units, and choices swapped within ``Groups``.
     report : {"current", "own_time", "last"}
         Which of the choices is recommended.
     accuracy : float, optional

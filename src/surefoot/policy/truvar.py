@@ -192,6 +192,7 @@ class TruVaR(SetPolicy):
             raise ValueError("give either noise, one variance per point, or fidelities to choose from")
         self.prices = Prices(domain, cost=cost, fidelities=fidelities)
         self.levels = self.prices.levels
+        self.fidelities = fidelities is not None  # type: ignore[misc]  # a host that has none may do with the others
         if self.prices.travels:
             self.parallel = False  # type: ignore[misc]  # the next cost depends on where the last measurement was made
 

@@ -37,7 +37,7 @@ from surefoot.loop.journal import dumps, loads, write_atomically
 from surefoot.loop.model import ModelPolicy
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
-from surefoot.loop.types import Outcome, Query, Recommendation
+from surefoot.loop.types import LevelSet, Outcome, Query, Recommendation
 from surefoot.policy.gp_ucb import GPUCB
 from surefoot.private.messages import Answer, Ask, Close, Release
 
@@ -122,6 +122,19 @@ class Modeler:
             raise NotSupported(f"{policy.__name__} has no belief: leave gp out")
         self.release = release
         self.policy: Policy = policy(Candidates(release.rows), **options)
+        if (reason := self._unfit()) is not None:
+            self.policy.close()
+            raise NotSupported(f"a curator answers with the value of one row: {policy.__name__} {reason}")
+
+    def _unfit(self) -> str | None:
+        """Why an ask for a row, and its answer, cannot carry what the policy wants; None where they can."""
+        if self.policy.fidelities:
+            return "chooses a fidelity too"
+        if self.policy.steps:
+            return "follows runs step by step"
+        if self.policy.domain != Candidates(self.release.rows):
+            return "measures rows beside unknown parameters"
+        return None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **again: Any) -> Self:
@@ -174,16 +187,19 @@ class Modeler:
         self.policy.tell(answer.step, Outcome(answer.value))
 
     def close(self) -> Close:
-        """Return the message that names the row to use, by the policy's own rule; no row if nothing was measured."""
-        try:
-            index = self.recommend().index
-        except NoData:
-            index = None
-        return Close(self.release.run, index)
+        """Return the message that names the row to use, by the policy's own rule.
 
-    def recommend(self) -> Recommendation:
-        """Return the policy's answer: the row to use and what to expect of it."""
-        return self.policy.recommend()
+        It names none if nothing was measured, or where the answer is a set of rows: that one stays with the modeler.
+        """
+        try:
+            answer = self.recommend()
+        except NoData:
+            return Close(self.release.run, None)
+        return Close(self.release.run, answer.index if isinstance(answer, Recommendation) else None)
+
+    def recommend(self) -> Recommendation | LevelSet:
+        """Return the policy's answer: the row to use and what to expect of it, or the rows above a level."""
+        return cast("Recommendation | LevelSet", self.policy.recommend())
 
     def run(self, answer: Callable[[Ask], Answer]) -> Close:
         """Ask until the curator answers no more, and return the closing message."""

@@ -9,8 +9,9 @@
 True
 
 :class:`SurefootSampler` takes any policy and any storage; :class:`BosPruner` ends runs that will not win and goes with
-any sampler. Neither needs memory of its own: what they say follows from the trials in the study's storage, so that any
-number of processes may share a study, and one that dies takes nothing with it.
+any sampler; :class:`PolicyPruner` asks the policy that chose a run. None of them needs memory of its own: what they say
+follows from the trials in the study's storage, so that any number of processes may share a study, and one that dies
+takes nothing with it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if importlib.util.find_spec("optuna") is None:
 
     raise MissingExtra("the Optuna bridge needs Optuna 5: pip install 'surefoot[optuna]'")
 
+from surefoot.bridge.optuna.policy_pruner import PolicyPruner
 from surefoot.bridge.optuna.pruner import BosPruner
 from surefoot.bridge.optuna.sampler import SurefootSampler
 
-__all__ = ["BosPruner", "SurefootSampler"]
+__all__ = ["BosPruner", "PolicyPruner", "SurefootSampler"]

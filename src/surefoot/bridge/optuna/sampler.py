@@ -32,6 +32,7 @@ from surefoot.bridge.optuna.transfer import Transfer
 from surefoot.loop.errors import Exhausted, NotSupported
 from surefoot.loop.policy import Policy
 from surefoot.loop.streams import stream
+from surefoot.loop.types import Advice
 from surefoot.policy.improvement import ExpectedImprovement
 
 __all__ = ["SurefootSampler"]
@@ -179,6 +180,33 @@ class SurefootSampler(BaseSampler):
             known = [list(group) for group in view.groups()]
             raise ValueError(f"names must single out one of the groups {known}, got {names!r}")
         return self._rebuilt(view, view.trials, Group(found[0]))
+
+    def advise(self, study: Study, trial: FrozenTrial) -> Advice:
+        """Return what the policy that chose a running trial says about its newest report: whether to end it, and why.
+
+        >>> import optuna
+        >>> from surefoot import BOBOS
+        >>> study = optuna.create_study(sampler=SurefootSampler(BOBOS, epochs=9, seed=0))
+        >>> study.sampler.advise(study, optuna.create_trial(state=TrialState.RUNNING)).reason
+        'no trial has ended yet'
+        """
+        view = self._view(study)
+        found = [Group(group) for group in view.groups() if set(group) <= set(trial.distributions)]
+        if len(found) != 1:
+            return Advice(False, "the trial has several groups of parameters" if found else "no trial has ended yet")
+        policy = self._rebuilt(view, view.trials, found[0])
+        self._kept[view.study.study_name, found[0].key, view.seed] = policy
+        if not policy.steps:
+            if self._transfer:  # no earlier study could be used, and the policy is another one
+                return Advice(False, f"{type(policy).__name__} does not follow runs")
+            raise NotSupported(f"{type(policy).__name__} does not follow runs: take BOBOS, RMBOBOS, or a BosPruner")
+        earlier = [other for other in view.trials if other.number < trial.number]
+        told = events(found[0], earlier, sign=view.sign, pruned=self._pruned)
+        id = sum(event["event"] == "asked" for event in told)
+        reports = policy.reports().get(id)
+        if not reports:
+            return Advice(False, "nothing was reported yet")
+        return policy.report(id, max(reports), reports[max(reports)])  # once more: it changes nothing
 
     def _view(self, study: Study) -> _View:
         sign, trials = sign_of(study), study.get_trials(deepcopy=False)

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -409,7 +410,9 @@ def test_the_snippet_alone_can_be_piped_to_python(capsys):
 # -- at a terminal ---------------------------------------------------------------------------------------------------
 
 pty = pytest.importorskip("pty")
-COMMAND = [sys.executable, "-c", "from surefoot.cli import main; main()", "which"]
+# A process that was started in the background may ignore Ctrl-C, and so would its children.
+START = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from surefoot.cli import main; main()"
+COMMAND = [sys.executable, "-c", START, "which"]
 
 
 def at_a_terminal(*actions):
@@ -422,6 +425,8 @@ def at_a_terminal(*actions):
     seen, left, end = b"", list(actions), time.monotonic() + 60.0
     try:
         while time.monotonic() < end:
+            if not select.select([ours], [], [], 1.0)[0]:
+                continue
             try:
                 chunk = os.read(ours, 4096)
             except OSError:  # the other side is closed

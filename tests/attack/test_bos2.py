@@ -376,6 +376,7 @@ def test_it_does_not_succeed_where_nothing_can():
     assert result.trace.max() <= max(toy.reach(size) for size in SIZES) + 1e-9
 
 
+@pytest.mark.slow
 def test_a_model_of_the_search_beats_chance():
     """Paired over six linear models: the median of the queries, failures counted as the whole budget."""
     counts = {"BOS2": [], "random": []}

@@ -41,7 +41,7 @@ spaces = st.dictionaries(st.text(min_size=1, max_size=4), parameters, min_size=1
 
 @given(spaces, st.integers(0, 2**32))
 @example(Space({"n": Int(44920267, 45910385, log=True)}), 16)  # the last value is rounded beyond 1
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_generated_points_make_every_round_trip(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)
     free = space.decode(rng.normal(0.5, 0.5, (5, space.encoded_dimension)))

@@ -74,6 +74,7 @@ def test_the_first_run_makes_earlier_studies_and_the_next_ones_keep_them(folder,
     assert "earlier studies to learn from" not in run(new, trials=2)
 
 
+@pytest.mark.slow
 def test_in_a_pipe_and_again_on_a_terminal(folder):
     """It prints what fits, writes a page and a journal, and does the same when it is run again in the same folder."""
     printed, journals = [], []
@@ -100,6 +101,7 @@ def test_in_a_pipe_and_again_on_a_terminal(folder):
             assert words in text
 
 
+@pytest.mark.slow
 def test_another_seed_begins_again_and_more_trials_go_on(folder, tmp_path_factory):
     run(folder, trials=2)
     first = journal(folder)
@@ -139,7 +141,9 @@ module.demo(trials=6, seed=1, out=sys.argv[1], console=Console(file=io.StringIO(
 """
 
 
-@pytest.mark.parametrize(("name", "runs"), [("journal.jsonl", 2), ("earlier/odd-or-even.jsonl", 1)])
+@pytest.mark.parametrize(
+    ("name", "runs"), [("journal.jsonl", 2), pytest.param("earlier/odd-or-even.jsonl", 1, marks=pytest.mark.slow)]
+)
 def test_a_killed_demo_goes_on_where_it_was(name, runs, tmp_path, storage, folder):
     """In the middle of the search, and in the middle of an earlier study: the end is the same as without."""
     killed = tmp_path / "killed"

@@ -52,6 +52,7 @@ def test_the_constants_of_the_polynomial():
     assert np.array_equal(worst, reach(Candidates(X), Ball(RADIUS)).minimum(f))
 
 
+@pytest.mark.slow
 def test_stable_opt_wins_on_the_polynomial():
     """Three paired runs: found in all, and GP-UCB ends at the maximizer, 18.02 below."""
     made = find("stableopt/polynomial")

@@ -75,6 +75,7 @@ def test_repetitions_differ_and_repeat(small_data):
     assert curves[0] == curves[1] != curves[2]
 
 
+@pytest.mark.slow
 def test_the_guarantees_hold_and_the_printed_statements_do_not():
     made = find("truvar/properties")
     results = Results.fresh(made, "quick")

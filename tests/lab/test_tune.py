@@ -325,7 +325,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["function", pytest.param("generator", marks=pytest.mark.slow), "generator, last value"]
+)
 def test_a_killed_run_that_is_resumed_makes_the_same_trials_as_an_uninterrupted_one(kind, folder):
     words, kills = KINDS[kind]
     words = ["tune", *words, "--space", "space.toml", "--seed", "3", "--no-page"]

@@ -218,6 +218,7 @@ def test_nothing_private_crosses(folder, certificate, tmp_path_factory, monkeypa
 # -- going on ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_measures_nothing_twice(folder, sqlite_server, monkeypatch):
     given = words(sqlite_server.url, "--asks", "10", "--no-preflight")
     log, token = folder / "measured.log", sqlite_server.token("owner")

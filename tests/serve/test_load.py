@@ -34,6 +34,7 @@ def test_a_lost_tell_would_be_noticed(sqlite_server):
     assert load.seconds > 0
 
 
+@pytest.mark.slow
 def test_a_server_killed_in_mid_run_loses_nothing(tmp_path):
     with Server(f"sqlite:///{tmp_path / 'load.db'}", tmp_path) as server:
         serve_load.run(server, workers=4, pairs=10, shared=True, disturb=serve_load.killer(server, times=1))

@@ -31,6 +31,7 @@ def store(tmp_path):
 
 
 class TestSeveralServers:
+    @pytest.mark.slow
     def test_two_on_one_postgres_share_a_study(self, postgres_server, tmp_path_factory):
         server = postgres_server
         with Server(server.database, tmp_path_factory.mktemp("second")) as second:

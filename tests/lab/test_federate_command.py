@@ -49,6 +49,7 @@ def test_the_plan_has_every_published_loss_and_the_tighter_ones():
 
 
 @pytest.mark.parametrize("regions", [1, 3])
+@pytest.mark.slow
 def test_solving_for_z_meets_the_loss_and_not_more(regions):
     made = solve(Plan(agents=300, rounds=12, regions=regions, sampling=0.3, delta=1e-4), 3.0)
     assert made.loss() <= 3.0 < replace(made, multiplier=0.99 * made.multiplier).loss()

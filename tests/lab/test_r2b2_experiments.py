@@ -38,7 +38,7 @@ def test_every_one_is_registered():
     assert {f"r2b2/{id}" for id in (*SMALL, "predator-prey")} <= set(names())
 
 
-@pytest.mark.parametrize("id", SMALL)
+@pytest.mark.parametrize("id", [pytest.param(id, marks=pytest.mark.slow) if id == "synthetic" else id for id in SMALL])
 def test_every_claim_reads_something(id):
     made, traces = one(id, **SMALL[id])
     results = Results.fresh(made, "quick")

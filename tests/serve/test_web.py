@@ -275,6 +275,7 @@ def test_a_strict_policy_guards_the_page(reader, service):
 # -- a service that comes and goes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_shown_and_recovered(chromium, tmp_path):
     with Service(tmp_path) as service:
         study = service.study("Interrupted", {"x": SPACE["dropout"]}, policy="SobolSearch")

@@ -59,7 +59,9 @@ class PlayerContract(PolicyContract):
             query = self.ask(policy)
             number = self.value(policy.domain, query.x).payoffs[0]
             policy.tell(query, self.told(query.x, (1e6 if data == "shifted" else 0.0) + scale * number))
-        policy.recommend()
+        answer = policy.recommend()
+        assert policy.domain.contains(answer.x[None])[0]
+        assert np.isfinite([answer.mean, answer.lower, answer.upper]).all()
 
     @every_domain
     def test_one_observation_and_duplicates(self, kind):

@@ -19,7 +19,8 @@ def test_workers_share_a_study(server):
 
 
 def test_workers_have_studies_of_their_own(server):
-    serve_load.run(server, workers=3, pairs=5, shared=False)
+    load = serve_load.run(server, workers=3, pairs=5, shared=False)
+    assert len(load.acknowledged) == 15
 
 
 def test_a_lost_tell_would_be_noticed(sqlite_server):
@@ -37,7 +38,8 @@ def test_a_lost_tell_would_be_noticed(sqlite_server):
 @pytest.mark.slow
 def test_a_server_killed_in_mid_run_loses_nothing(tmp_path):
     with Server(f"sqlite:///{tmp_path / 'load.db'}", tmp_path) as server:
-        serve_load.run(server, workers=4, pairs=10, shared=True, disturb=serve_load.killer(server, times=1))
+        load = serve_load.run(server, workers=4, pairs=10, shared=True, disturb=serve_load.killer(server, times=1))
+    assert len(load.acknowledged) == 40  # and run() has checked what the server holds against them
 
 
 @pytest.mark.slow
@@ -51,7 +53,8 @@ class TestFull:
             serve_load.run(server, workers=50, pairs=200, shared=True)
             serve_load.run(server, workers=50, pairs=40, shared=False)
             kills = serve_load.killer(server, times=5)
-            serve_load.run(server, workers=50, pairs=100, shared=True, disturb=kills)
+            load = serve_load.run(server, workers=50, pairs=100, shared=True, disturb=kills)
+        assert len(load.acknowledged) == 5000
 
     def test_postgres_restarts_in_mid_run(self, tmp_path):
         if (why := Postgres.unavailable()) is not None:
@@ -59,6 +62,7 @@ class TestFull:
         cluster = Postgres()
         try:
             with Server(cluster.database("restarts"), tmp_path, "--log-level", "warning") as server:
-                serve_load.run(server, workers=20, pairs=60, shared=True, disturb=serve_load.restarter(cluster))
+                load = serve_load.run(server, workers=20, pairs=60, shared=True, disturb=serve_load.restarter(cluster))
+            assert len(load.acknowledged) == 1200
         finally:
             cluster.remove()

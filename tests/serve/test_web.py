@@ -174,6 +174,7 @@ def test_the_service_s_own_words_reach_the_form(reader, service):
     page.get_by_label("Name of the policy").fill("NoSuchPolicy")
     page.get_by_role("button", name="Create the study").click()
     page.get_by_role("alert").get_by_text("there is no policy 'NoSuchPolicy'").wait_for()
+    assert page.url.endswith("#/new"), "nothing was made, and the form is still there to be mended"
 
 
 def test_the_list_filters_and_deletes(reader, service, tuned):

@@ -73,21 +73,23 @@ def _matrices(mechanism: Mechanism) -> Callable[[Noise], tuple[Array, Array]]:
     return lambda noise: (mechanism._using(noise)._randomize(rows), rows)
 
 
+def _shifted(name: str, mechanism: GaussianRelease, one: Array, two: Array, note: str) -> AuditCase:
+    """Gaussian noise tells two tables apart best along their difference."""
+
+    def score(Z: Array) -> Array:
+        along: Array = (Z * (two - one)).sum(axis=(-2, -1))
+        return along
+
+    claim = mechanism.epsilon, mechanism.delta
+    return AuditCase(
+        name, _releases(mechanism), one, two, *claim, score=score, matrices=_matrices(mechanism), note=note
+    )
+
+
 @register("gaussian")
 def _gaussian(epsilon: float, delta: float) -> AuditCase:
     mechanism = GaussianRelease(epsilon=epsilon, delta=delta)
-    one, two = neighbors()
-    return AuditCase(
-        "GaussianRelease",
-        _releases(mechanism),
-        one,
-        two,
-        epsilon,
-        delta,
-        score=lambda Z: (Z * (two - one)).sum(axis=(-2, -1)),
-        matrices=_matrices(mechanism),
-        note="one row moves by the neighbor's radius",
-    )
+    return _shifted("GaussianRelease", mechanism, *neighbors(), "one row moves by the neighbor's radius")
 
 
 @register("gaussian-replace")
@@ -95,17 +97,7 @@ def _replacement(epsilon: float, delta: float) -> AuditCase:
     mechanism = GaussianRelease(epsilon=epsilon, delta=delta, radius=5.0, neighbor=math.inf)
     one, two = np.zeros((4, 2)), np.zeros((4, 2))
     one[0, 0], two[0, 0] = -5.0, 5.0
-    return AuditCase(
-        "GaussianRelease, replacement",
-        _releases(mechanism),
-        one,
-        two,
-        epsilon,
-        delta,
-        score=lambda Z: (Z * (two - one)).sum(axis=(-2, -1)),
-        matrices=_matrices(mechanism),
-        note="one row moves across the whole ball",
-    )
+    return _shifted("GaussianRelease, replacement", mechanism, one, two, "one row moves across the whole ball")
 
 
 @register("laplace")

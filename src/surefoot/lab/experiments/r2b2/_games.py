@@ -23,7 +23,7 @@ from surefoot.games.game import Game, play
 from surefoot.games.hedge import GPMW
 from surefoot.games.player import Player
 from surefoot.games.strategies import Strategy
-from surefoot.lab import datasets
+from surefoot.lab import Metric, Order, datasets
 from surefoot.lab.experiment import Replicate, Trace
 
 Array = NDArray[np.float64]
@@ -203,6 +203,28 @@ def named(seating: str, kind: str, configuration: str = "P") -> str:
 def five() -> dict[str, Seating]:
     """The five seatings of the figures."""
     return {name: Seating.read(name) for name in FIVE}
+
+
+def five_claims(regret: Metric) -> list[Order]:
+    """Return what is claimed of the five seatings whatever level 0 is."""
+    return [
+        Order(
+            "1 against 0, 2 against 1 and 3 against 2 are below 0 against 0 in all three games",
+            [
+                regret[named(name, kind)] < regret[named("0v0", kind)]
+                for kind in KINDS
+                for name in ("1v0", "2v1", "3v2")
+            ],
+        ),
+        Order(
+            "the expectation is below one draw (Lite)",
+            [regret[named("1v0", kind)] < regret[named("1v0 Lite", kind)] for kind in KINDS],
+        ),
+        Order(
+            "constant-sum: 3 against 2 is below 2 against 1",
+            regret[named("3v2", "constant")] < regret[named("2v1", "constant")],
+        ),
+    ]
 
 
 def weights(configuration: str) -> GPMW:

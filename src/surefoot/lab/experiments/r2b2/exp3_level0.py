@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from surefoot.games.exp3 import EXP3
-from surefoot.lab import Budget, Data, Metric, Order, Replicate, Trace, Trend, experiment, falls
-from surefoot.lab.experiments.r2b2._games import KINDS, five, named, tournament
+from surefoot.lab import Budget, Data, Metric, Replicate, Trace, Trend, experiment, falls
+from surefoot.lab.experiments.r2b2._games import five, five_claims, named, tournament
 
 R = Metric("regret")
 SETTINGS = {"published": 10, "side": 100, "configurations": ("P",), "frequencies": "text"}
 
 claims = [
-    Order(
-        "1 against 0, 2 against 1 and 3 against 2 are below 0 against 0 in all three games",
-        [R[named(name, kind)] < R[named("0v0", kind)] for kind in KINDS for name in ("1v0", "2v1", "3v2")],
-    ),
-    Order(
-        "the expectation is below one draw (Lite)",
-        [R[named("1v0", kind)] < R[named("1v0 Lite", kind)] for kind in KINDS],
-    ),
-    Order("constant-sum: 3 against 2 is below 2 against 1", R[named("3v2", "constant")] < R[named("2v1", "constant")]),
+    *five_claims(R),
     Trend(
         "0 against 0: mean regret falls over time in common-payoff and general-sum games",
         [

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from surefoot.games.strategies import RandomStrategy
-from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, experiment
-from surefoot.lab.experiments.r2b2._games import KINDS, five, named, tournament
+from surefoot.lab import Budget, Data, Equal, Metric, Replicate, Trace, experiment
+from surefoot.lab.experiments.r2b2._games import KINDS, five, five_claims, named, tournament
 
 R = Metric("regret")
 
 claims = [
-    Order(
-        "1 against 0, 2 against 1 and 3 against 2 are below 0 against 0 in all three games",
-        [R[named(name, kind)] < R[named("0v0", kind)] for kind in KINDS for name in ("1v0", "2v1", "3v2")],
-    ),
-    Order(
-        "the expectation is below one draw (Lite)",
-        [R[named("1v0", kind)] < R[named("1v0 Lite", kind)] for kind in KINDS],
-    ),
-    Order("constant-sum: 3 against 2 is below 2 against 1", R[named("3v2", "constant")] < R[named("2v1", "constant")]),
+    *five_claims(R),
     Equal(
         "0 against 0: mean regret does not fall over time",
         [(R[named("0v0", kind)], R[named("0v0", kind)].part(0.25)) for kind in KINDS],

@@ -410,22 +410,32 @@ def test_the_snippet_alone_can_be_piped_to_python(capsys):
 # -- at a terminal ---------------------------------------------------------------------------------------------------
 
 pty = pytest.importorskip("pty")
-# A process that was started in the background may ignore Ctrl-C, and so would its children.
-START = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from surefoot.cli import main; main()"
+# A process that was started in the background may ignore or block Ctrl-C, and so would its children.
+START = """import signal
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from surefoot.cli import main
+main()"""
 COMMAND = [sys.executable, "-c", START, "which"]
 
 
 def at_a_terminal(*actions):
-    """Run the command at a pseudo-terminal: for each prompt, type a text or press Ctrl-C. Returns status and screen."""
+    """Run the command at a pseudo-terminal: for each prompt, type a text or press Ctrl-C. Returns status and screen.
+
+    Ctrl-C is pressed every second until the command ends: Python misses one that comes after it has written its
+    prompt and before it waits for the reply.
+    """
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "dumb", "COLUMNS": "80"}
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     process = subprocess.Popen(COMMAND, **streams, env=environment, start_new_session=True)
     os.close(theirs)
-    seen, left, end = b"", list(actions), time.monotonic() + 60.0
+    seen, left, pressed, end = b"", list(actions), False, time.monotonic() + 60.0
     try:
         while time.monotonic() < end:
             if not select.select([ours], [], [], 1.0)[0]:
+                if pressed:
+                    os.killpg(process.pid, signal.SIGINT)
                 continue
             try:
                 chunk = os.read(ours, 4096)
@@ -437,6 +447,7 @@ def at_a_terminal(*actions):
             if left and seen.endswith(b"] > "):
                 action = left.pop(0)
                 if action == "Ctrl-C":
+                    pressed = True
                     os.killpg(process.pid, signal.SIGINT)
                 else:
                     os.write(ours, action.encode())

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.lab.bench_parts import clustered_points
 from surefoot.select import FacilityLocation, greedy
 
 COLUMNS = ["points", "dimensions", "chosen", "surefoot, s", "apricot, s", "ratio", "same set", "values apart by"]
@@ -31,12 +32,9 @@ COLUMNS = ["points", "dimensions", "chosen", "surefoot, s", "apricot, s", "ratio
 
 def points(count: int, dimensions: int, kind: str) -> np.ndarray:
     """Return points without structure, or in clusters of very different sizes."""
-    rng = np.random.default_rng(0)
     if kind == "uniform":
-        return rng.random((count, dimensions))
-    centers = 3.0 * rng.normal(size=(50, dimensions))
-    shares = rng.dirichlet(np.full(50, 0.5))
-    return centers[rng.choice(50, size=count, p=shares)] + rng.normal(size=(count, dimensions))
+        return np.random.default_rng(0).random((count, dimensions))
+    return clustered_points(count, dimensions)
 
 
 def ours(X: np.ndarray, k: int, device: str = "cpu") -> tuple[list[int], float]:

@@ -73,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--block", type=int, default=512, help="agents in one stack; less takes less memory")
+    parser.add_argument("--block", type=int, default=None, help="agents in one stack; less takes less memory")
     parser.add_argument("--device", default=None, help="a torch device")
     parser.add_argument("--fitted", action="store_true", help="real agents with fitted beliefs, up to 29 of them")
     options = parser.parse_args()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,8 @@ import numpy as np
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.kernels import SE, Kernel, Matern
+from surefoot.lab.bench_rates import Place, repeated
+from surefoot.select.objective import to_host
 
 KERNELS: dict[str, Kernel] = {"se": SE(0.2), "matern": Matern(2.5, [0.2, 0.3])}
 COLUMNS = ["array", "kernel", "candidates x measurements", "append, ms", "floor, ms", "ratio", "off NumPy by at most"]
@@ -29,23 +30,15 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n" + "|---" * len(COLUMNS) + "|"
 
 def measure(array: str, device: str, kernel: str, candidates: int, measurements: int) -> str:
     """Return one row of the table."""
-    wait: Callable[[], Any] = int  # nothing to wait for
-    if array == "torch" and device != "cpu":
-        import torch
-
-        wait = torch.cuda.synchronize
+    place = Place(None if array == "numpy" else device)
 
     def seconds(work: Callable[[], Any]) -> float:
-        wait()
-        start = time.perf_counter()
-        work()
-        wait()
-        return time.perf_counter() - start
+        return float(repeated(work, place, repeats=1)[0])
 
     rng = np.random.default_rng(0)
     points = rng.random((candidates, 2))
     gp = GP(KERNELS[kernel], noise=1e-2)
-    grid = GridPosterior(gp, _as(points, array, device), capacity=measurements)
+    grid = GridPosterior(gp, place.put(points), capacity=measurements)
     times = []
     for index, value in _measurements(candidates, measurements):
         times.append(seconds(lambda i=index, y=value: grid.append(i, y)))
@@ -53,18 +46,10 @@ def measure(array: str, device: str, kernel: str, candidates: int, measurements:
     flat = rows.reshape(-1)
     floor = statistics.median(min(seconds(rows.sum), seconds(lambda: flat @ flat)) for _ in range(9))
     last = statistics.median(times[-10:])
-    apart = _difference(gp, points[: candidates // 10], array, device, measurements)
+    apart = _difference(gp, points[: candidates // 10], place, measurements)
     size = f"{candidates:,} x {measurements}"
     cells = [f"{array} on {device}", kernel, size, f"{last * 1e3:.2f}", f"{floor * 1e3:.2f}", f"{last / floor:.2f}"]
     return f"| {' | '.join(cells)} | {apart:.0e} |"
-
-
-def _as(points: np.ndarray, array: str, device: str) -> Any:
-    if array == "numpy":
-        return points
-    import torch
-
-    return torch.asarray(points, device=device)
 
 
 def _measurements(candidates: int, count: int) -> list[tuple[int, float]]:
@@ -72,13 +57,13 @@ def _measurements(candidates: int, count: int) -> list[tuple[int, float]]:
     return list(zip(rng.integers(candidates, size=count).tolist(), rng.standard_normal(count).tolist(), strict=True))
 
 
-def _difference(gp: GP, points: np.ndarray, array: str, device: str, measurements: int) -> float:
+def _difference(gp: GP, points: np.ndarray, place: Place, measurements: int) -> float:
     """Largest difference of mean or variance to NumPy's after the same appends."""
-    grids = [GridPosterior(gp, _as(points, *kind)) for kind in (("numpy", "cpu"), (array, device))]
+    grids = [GridPosterior(gp, where.put(points)) for where in (Place(), place)]
     for index, value in _measurements(len(points), measurements):
         for grid in grids:
             grid.append(index, value)
-    found = [np.asarray(values.cpu() if array == "torch" else values) for values in (grids[1].mean, grids[1].var)]
+    found = [to_host(values) for values in (grids[1].mean, grids[1].var)]
     return max(float(np.abs(a - b).max()) for a, b in zip(found, (grids[0].mean, grids[0].var), strict=True))
 
 
@@ -88,7 +73,7 @@ def main() -> None:
     parser.add_argument("--measurements", type=int, help="by default 200, on a device 1000")
     parser.add_argument("--kernels", nargs="+", default=["se"], choices=KERNELS)
     parser.add_argument("--array", choices=["numpy", "torch"], default="numpy")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options = parser.parse_args()
     measurements = options.measurements or (200 if options.device == "cpu" else 1000)
     print(HEAD)

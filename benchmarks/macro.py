@@ -19,32 +19,11 @@ import time
 import tracemalloc
 from typing import Any
 
-import numpy as np
-
-from surefoot import GP, SE, Dives, MacroGPO, Paths
+from surefoot import MacroGPO
+from surefoot.lab.bench_parts import on_its_way
 
 COLUMNS = ["device", "sampling", "H", "N", "nodes", "stage, s", "nodes/s", "memory, MB"]
-SIDE, START, MOVES = 50, 1275, 8
 PUBLISHED = 2085.37  # seconds of one stage with H = 4, N = 50
-
-
-def prepared(horizon: int, samples: int, sampling: str, device: str | None) -> MacroGPO:
-    """Return a policy in the middle of its way."""
-    axis = np.arange(float(SIDE))
-    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    paths = Paths(grid, Dives((SIDE, SIDE), 4), start=START)
-    options: dict[str, Any] = {"horizon": horizon, "samples": samples, "sampling": sampling, "device": device}
-    policy = MacroGPO(paths, **options, gp=GP(SE(5.0), noise=1e-5), seed=0)
-    field = policy.gp.condition().sample(grid, 1, np.random.default_rng(0))[0]
-    policy.tell(grid[START], field[START])
-    walker = MacroGPO(paths, horizon=1, gp=policy.gp, seed=0)  # measurements along a way, none of them a move
-    walker.tell(grid[START], field[START])
-    for _ in range(MOVES):
-        query = walker.ask()
-        walker.tell(query, field[query.note["stops"]])
-        for stop in query.note["stops"]:
-            policy.tell(grid[stop], field[stop])
-    return policy
 
 
 def stage(policy: MacroGPO, repeats: int) -> tuple[float, float]:
@@ -90,7 +69,7 @@ def main() -> None:
     for sampling in chosen.sampling:
         for horizon in chosen.horizons:
             for samples in chosen.samples:
-                policy = prepared(horizon, samples, sampling, chosen.device)
+                policy = on_its_way(horizon=horizon, samples=samples, sampling=sampling, device=chosen.device)
                 seconds, memory = stage(policy, chosen.repeats)
                 nodes = policy.queries[-1].note["nodes"]
                 cells = [chosen.device or "numpy", sampling, str(horizon), str(samples), f"{nodes:,}"]

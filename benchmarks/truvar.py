@@ -29,7 +29,9 @@ import numpy as np
 from surefoot import GP, GPLSE, SE, Box, Candidates, Straddle, TruVaR
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.lookahead import BLOCK, DEVICE_BLOCK, Lookahead
+from surefoot.lab.bench_rates import Place, repeated
 from surefoot.lab.fields import f1_score
+from surefoot.lab.problems import grid
 from surefoot.lab.samples import gp_sample_continuous
 
 COLUMNS = ["device", "candidates", "m", "t", "step, ms", "product, ms", "read, ms", "step / larger floor"]
@@ -41,22 +43,26 @@ LENGTH, NOISE, LEVEL, SIDE = 0.15, 1e-4, 0.7, 50
 
 def step(device: str, side: int, rows: int, measurements: int, repeats: int, fused: bool | None) -> str:
     """Return one row of the table."""
-    wait, points = _device(device, _square(side))
+    place = Place(None if device == "numpy" else device)
     rng = np.random.default_rng(0)
     n = side * side
     # Short length-scales leave something to learn everywhere.
-    grid = GridPosterior(GP(SE(0.05), noise=1e-2), points, capacity=measurements)
+    belief = GridPosterior(GP(SE(0.05), noise=1e-2), place.put(grid([(0.0, 1.0)] * 2, side)), capacity=measurements)
     for index in rng.integers(n, size=measurements).tolist():
-        grid.append(index, 0.0)
+        belief.append(index, 0.0)
     chosen = np.sort(rng.choice(n, size=min(rows, n), replace=False))
-    seconds = _clock(wait, repeats)
-    spent = seconds(lambda: Lookahead(grid, chosen, fused=fused).gains(scale=9.0, floor=0.01))
-    V = grid._V[: grid.n, :]
+
+    def seconds(work: Callable[[], Any]) -> float:
+        work()  # warms up
+        return float(np.median(repeated(work, place, repeats=repeats)))
+
+    spent = seconds(lambda: Lookahead(belief, chosen, fused=fused).gains(scale=9.0, floor=0.01))
+    V = belief._V[: belief.n, :]
     U = V[:, chosen].T if device == "numpy" else V[:, chosen].T.contiguous()
     product = seconds(lambda: _product(np.ascontiguousarray(U) if device == "numpy" else U, V, device))
     read = seconds(V.sum)
     floor = max(product, read)
-    cells = [device, f"{side} x {side}", f"{chosen.size:,}", f"{grid.n}"]
+    cells = [device, f"{side} x {side}", f"{chosen.size:,}", f"{belief.n}"]
     cells += [f"{1e3 * value:.1f}" for value in (spent, product, read)] + [f"{spent / floor:.1f}"]
     return f"| {' | '.join(cells)} |"
 
@@ -66,33 +72,6 @@ def _product(U: Any, V: Any, device: str) -> None:
     wide = max(1, (BLOCK if device in ("numpy", "cpu") else DEVICE_BLOCK) // len(U))
     for start in range(0, V.shape[1], max(wide, 256)):
         U @ V[:, start : start + max(wide, 256)]
-
-
-def _device(device: str, points: np.ndarray) -> tuple[Callable[[], Any], Any]:
-    if device == "numpy":
-        return int, points
-    import torch
-
-    return (torch.cuda.synchronize if device.startswith("cuda") else int), torch.asarray(points, device=device)
-
-
-def _clock(wait: Callable[[], Any], repeats: int) -> Callable[[Callable[[], Any]], float]:
-    def seconds(work: Callable[[], Any]) -> float:
-        times = []
-        for _ in range(repeats + 1):  # the first one warms up
-            wait()
-            start = time.perf_counter()
-            work()
-            wait()
-            times.append(time.perf_counter() - start)
-        return statistics.median(times[1:])
-
-    return seconds
-
-
-def _square(side: int) -> np.ndarray:
-    axis = np.linspace(0.0, 1.0, side)
-    return np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 # -- beside other libraries --------------------------------------------------------------------------------------------
@@ -171,7 +150,7 @@ def make(method: str, points: np.ndarray, X: np.ndarray, y: np.ndarray, threshol
 def play(method: str, seed: int, checks: list[int]) -> tuple[list[float], float]:
     """Return the F1 scores after so many measurements, and the seconds of one ask and tell."""
     rng = np.random.default_rng(seed)
-    points = _square(SIDE)
+    points = grid([(0.0, 1.0)] * 2, SIDE)
     f = gp_sample_continuous(SE(LENGTH), Box.unit(2), rng)
     truth = f(points)
     threshold = float(np.quantile(truth, LEVEL))

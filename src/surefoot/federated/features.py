@@ -19,7 +19,7 @@ References: Dai, Low & Jaillet 2020, "Federated Bayesian optimization via Thomps
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Self
 
@@ -33,7 +33,7 @@ from surefoot.domain import Domain
 from surefoot.loop.state import storable
 from surefoot.loop.streams import stream
 
-__all__ = ["KERNELS", "SharedFeatures", "draw_weights", "to_unit", "transform_outputs"]
+__all__ = ["KERNELS", "SharedFeatures", "draw_weights", "stacked_draws", "to_unit", "transform_outputs"]
 
 Array = NDArray[np.float64]
 
@@ -222,6 +222,50 @@ def draw_weights(
     L = xp.linalg.cholesky(Sigma)
     white = _solve(xp, L, _times(turned, y))
     return _solve(xp, xp.matrix_transpose(L), white + sigma * prior)
+
+
+def stacked_draws(
+    table: Any,
+    chosen: NDArray[np.intp],
+    y: Array,
+    noise: float,
+    normals: Array,
+    *,
+    place: Callable[[Any], Any],
+    block: int,
+    peak: bool = False,
+) -> NDArray[Any]:
+    """Draw functions from the posteriors of many agents that have measured equally often, stack after stack.
+
+    Parameters
+    ----------
+    table : array of shape (G, F)
+        Features of the candidates, where the work is done.
+    chosen, y : array of shape (B, t)
+        The measured candidates of each agent and their values.
+    noise : float
+        Variance of a measurement.
+    normals : array of shape (B, F + t)
+        Standard normals: F for the prior, t for the measurements.
+    place : callable
+        Brings a NumPy array to where ``table`` is: :func:`surefoot.loop.device.placer`.
+    block : int
+        Agents in one stack.
+    peak : bool
+        Return the candidate where each function is highest, shape (B,), in place of its weights, shape (B, F).
+
+    >>> chosen, y = np.array([[0, 1], [1, 0]]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> stacked_draws(np.eye(2), chosen, y, 1e-12, np.zeros((2, 4)), place=np.asarray, block=1, peak=True)
+    array([1, 0])
+    """
+    width, parts = table.shape[1], []
+    for start in range(0, len(y), block):
+        rows = slice(start, start + block)
+        z, e = place(normals[rows, :width]), place(normals[rows, width:])
+        w = draw_weights(table[place(chosen[rows])], place(y[rows]), noise, z, e)
+        found = (w @ table.T).argmax(1) if peak else w
+        parts.append(found if isinstance(found, np.ndarray) else found.cpu().numpy())
+    return np.concatenate(parts)
 
 
 def _times(A: Any, v: Any) -> Any:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from surefoot.domain.design import sobol
-from surefoot.loop.errors import MissingExtra
+from surefoot.loop.device import torch_device
 from surefoot.policy.path_tree import PathTree
 
 __all__ = ["Fresh", "Normals", "Plan", "Shared", "full_nodes", "most_likely", "sampled"]
@@ -245,7 +245,7 @@ class _Recursion:
         self.tree, self.normals = tree, normals
         self.xp, self.like = _backend(device)
         # Fresh outcomes are drawn block by block: the same blocks on every device give the same outcomes.
-        self.limit = BLOCK if device is None or isinstance(normals, Fresh) else DEVICE_BLOCK
+        self.limit = BLOCK if device in (None, "cpu") or isinstance(normals, Fresh) else DEVICE_BLOCK
         self.rewards = [self.put(tree.reward(depth)) for depth in range(1, tree.horizon + 1)]
         self.tables = [self.put(level.weights) for level in tree.levels]
         self.weights = self.put(normals.weights)
@@ -328,8 +328,5 @@ def _backend(device: str | None) -> tuple[Any, dict[str, Any]]:
     """NumPy, or torch and where its tensors live."""
     if device is None:
         return np, {}
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra("device= needs torch: pip install 'surefoot[torch]'") from None
-    return torch, {"device": device, "dtype": torch.float64}
+    torch, where = torch_device(device)
+    return torch, {"device": where, "dtype": torch.float64}

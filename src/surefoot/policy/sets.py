@@ -22,10 +22,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
-from surefoot.loop.errors import MissingExtra, NotSupported
+from surefoot.loop.device import placer
+from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import EXHAUSTIVE
 from surefoot.loop.model import ModelOptions, ModelPolicy
 from surefoot.loop.types import Query
@@ -137,11 +139,9 @@ class SetPolicy(ModelPolicy):
         super().__init__(domain, **options)
         if monotone not in (True, False, None):
             raise ValueError(f"monotone must be True, False or None, got {monotone!r}")
-        if not isinstance(points, (int, np.integer)) or isinstance(points, bool) or points < 2:
-            raise ValueError(f"points must be a whole number from 2 on, got {points!r}")
         if device is not None and not isinstance(domain, Candidates):
             raise NotSupported(f"a device is of use on Candidates only, not on {type(domain).__name__}")
-        self.points, self.device = int(points), device
+        self.points, self.device = whole(points, "points", 2), device
         self.monotone = self.gp.every is None if monotone is None else monotone
         self.noise = checked_field(noise, "noise", domain, positive=False)
         self._known: tuple[int, Query | None, Memory | None] = (0, None, None)
@@ -160,11 +160,7 @@ class SetPolicy(ModelPolicy):
         if self.device is None:
             return super()._everything()
         if self._tensor is None:
-            try:
-                import torch
-            except ImportError:
-                raise MissingExtra("device= needs torch: pip install 'surefoot[torch]'") from None
-            self._tensor = torch.asarray(super()._everything().copy(), device=self.device)
+            self._tensor = placer(self.device)(super()._everything())
         return self._tensor
 
     _tensor: Any = None

@@ -1,6 +1,4 @@
-# Two commands do everything on a machine that has Python 3.11 or newer and make:
-#   make demo    install Surefoot and tune a real model, with a page of pictures
-#   make test    install the development tools, lint, type-check and test
+# Two commands do everything on a machine that has Python 3.11 or newer and make: `make demo` and `make test`.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -10,15 +8,24 @@ AX     ?= .venv-ax
 GAMES  ?= .venv-games
 FLOWER ?= .venv-flower
 ATTACK ?= .venv-attack
-PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := pip install --quiet --disable-pip-version-check
+PIP    := $(BIN)/$(INSTALL) -c constraints.txt
+# An environment of its own: folder, constraints, what to install.
+comma  := ,
+environment = $(PYTHON) -m venv $(1) && $(1)/bin/$(INSTALL) -c $(2) $(3) pytest pytest-cov && touch $@
 # One BLAS thread each: two test workers share the machine.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test bench test-all test-ray test-botorch test-ax test-games test-flower test-attack lint format docs clean web
+# `make coverage` measures each suite on its own; alone, only the main one is measured.
+COVER  ?=
+SUITES := main ray botorch ax flower games attack
+
+.PHONY: help demo test test-main test-all bench lint format docs web clean coverage coverage-report test-packaging \
+  test-ray test-botorch test-ax test-flower test-games test-attack
 .DEFAULT_GOAL := help
 
-help:
-	@sed -n '1,3p' Makefile; echo '#   make test-all, make test-ray, make test-botorch, make test-ax, make test-games, make test-flower, make test-attack, make docs, make web, make lint, make format, make clean'
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,94 +42,105 @@ $(VENV)/.bench: $(VENV)/.dev
 	$(PIP) -e '.[dev,demo,bench]'
 	@touch $@
 
-demo: $(VENV)/.demo
+demo: $(VENV)/.demo ## install Surefoot and tune a real model, with a page of pictures
 	$(BIN)/surefoot demo
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev ## lint, types, import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(VENV)/.dev
+format: $(VENV)/.dev ## ruff, fixing what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -m 'not slow' --cov --cov-report=term:skip-covered -q
+test: lint ## install the development tools, lint, type-check and test
+	@$(MAKE) --no-print-directory test-main COVER='--cov --cov-report=term:skip-covered'
 
-# Hours, on a quiet machine: writes benchmarks/RESULTS.md.
-bench: $(VENV)/.bench
+test-main: $(VENV)/.dev ## the tests alone
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -m 'not slow' $(COVER) -q
+
+bench: $(VENV)/.bench ## Surefoot beside its peers, hours on a quiet machine: writes benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/all.py
 
-test-all: lint $(VENV)/.bench
+test-all: lint $(VENV)/.bench ## slow statistical tests and comparisons with other libraries too
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered
 
 # Ray Tune in an environment of its own: it does not go together with Flower. Data frames come with it.
 $(RAY)/.ray: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(RAY)
-	$(RAY)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray,sklearn]' 'ray[tune]==2.60.*' pytest
-	@touch $@
+	$(call environment,$(RAY),constraints.txt,-e '.[ray$(comma)sklearn]' 'ray[tune]==2.60.*')
 
-test-ray: $(RAY)/.ray
-	$(ONE_THREAD) $(RAY)/bin/pytest -q tests/bridge/test_ray_tune.py src/surefoot/bridge/ray_tune \
+test-ray: $(RAY)/.ray ## the bridge to Ray Tune, in an environment of its own
+	$(ONE_THREAD) $(RAY)/bin/pytest -q $(COVER) tests/bridge/test_ray_tune.py src/surefoot/bridge/ray_tune \
 	  tests/bridge/test_sklearn_search.py::test_data_frames
 
 # BoTorch and Ax bring a torch of their own, of the version in constraints.txt.
 $(BOTORCH)/.botorch: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(BOTORCH)
-	$(BOTORCH)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[botorch]' pytest
-	@touch $@
+	$(call environment,$(BOTORCH),constraints.txt,-e '.[botorch]')
 
-test-botorch: $(BOTORCH)/.botorch
-	$(ONE_THREAD) $(BOTORCH)/bin/pytest -q tests/bridge/test_botorch.py tests/bridge/test_botorch_rules.py src/surefoot/bridge/botorch
+test-botorch: $(BOTORCH)/.botorch ## the bridge to BoTorch, in an environment of its own
+	$(ONE_THREAD) $(BOTORCH)/bin/pytest -q $(COVER) tests/bridge/test_botorch.py tests/bridge/test_botorch_rules.py src/surefoot/bridge/botorch
 
 $(AX)/.ax: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(AX)
-	$(AX)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ax]' pytest
-	@touch $@
+	$(call environment,$(AX),constraints.txt,-e '.[ax]')
 
-test-ax: $(AX)/.ax
-	$(ONE_THREAD) $(AX)/bin/pytest -q tests/bridge/test_ax.py src/surefoot/bridge/ax
+test-ax: $(AX)/.ax ## the bridge to Ax, in an environment of its own
+	$(ONE_THREAD) $(AX)/bin/pytest -q $(COVER) tests/bridge/test_ax.py src/surefoot/bridge/ax
 
 # Flower with its simulation, in an environment of its own: its typer, its FastAPI and its Ray are older than the others'.
 $(FLOWER)/.flower: pyproject.toml constraints-flower.txt
-	$(PYTHON) -m venv $(FLOWER)
-	$(FLOWER)/bin/pip install --quiet --disable-pip-version-check -c constraints-flower.txt -e '.[flower]' 'flwr[simulation]' pytest
-	@touch $@
+	$(call environment,$(FLOWER),constraints-flower.txt,-e '.[flower]' 'flwr[simulation]')
 
-# Real federations on loopback are part of it, about three minutes.
-test-flower: $(FLOWER)/.flower
-	$(ONE_THREAD) $(FLOWER)/bin/pytest -q tests/bridge/test_flower_accountant.py tests/bridge/test_flower_rounds.py \
+test-flower: $(FLOWER)/.flower ## the bridge to Flower, with real federations on loopback, three minutes
+	$(ONE_THREAD) $(FLOWER)/bin/pytest -q $(COVER) tests/bridge/test_flower_accountant.py tests/bridge/test_flower_rounds.py \
 	  tests/bridge/test_flower_federation.py src/surefoot/bridge/flower
 
-# The page of the service, built into the package; needs Node 20 or newer. The result is committed.
-web:
+# The result is committed.
+web: ## the page of the service, built into the package; needs Node 20 or newer
 	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
 
 # PettingZoo and its particle environments.
 $(GAMES)/.games: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(GAMES)
-	$(GAMES)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[pettingzoo]' pytest
-	@touch $@
+	$(call environment,$(GAMES),constraints.txt,-e '.[pettingzoo]')
 
-test-games: $(GAMES)/.games
-	$(ONE_THREAD) SDL_VIDEODRIVER=dummy $(GAMES)/bin/pytest -q tests/bridge/test_pettingzoo_game.py \
+test-games: $(GAMES)/.games ## the bridges to PettingZoo and Gymnasium, in an environment of its own
+	$(ONE_THREAD) SDL_VIDEODRIVER=dummy $(GAMES)/bin/pytest -q $(COVER) tests/bridge/test_pettingzoo_game.py \
 	  src/surefoot/bridge/gymnasium.py src/surefoot/bridge/pettingzoo.py
 
 # Foolbox and the Adversarial Robustness Toolbox.
 $(ATTACK)/.attack: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(ATTACK)
-	$(ATTACK)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[foolbox,art]' pytest
-	@touch $@
+	$(call environment,$(ATTACK),constraints.txt,-e '.[foolbox$(comma)art]')
 
-test-attack: $(ATTACK)/.attack
-	$(ONE_THREAD) $(ATTACK)/bin/pytest -q tests/bridge/test_foolbox.py tests/bridge/test_art.py \
+test-attack: $(ATTACK)/.attack ## the bridges to Foolbox and the Adversarial Robustness Toolbox, in an environment of its own
+	$(ONE_THREAD) $(ATTACK)/bin/pytest -q $(COVER) tests/bridge/test_foolbox.py tests/bridge/test_art.py \
 	  src/surefoot/bridge/foolbox.py src/surefoot/bridge/art.py
 
-docs: $(VENV)/.dev
+docs: $(VENV)/.dev ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
 
-clean:
-	rm -rf $(VENV) $(RAY) $(BOTORCH) $(AX) $(GAMES) $(FLOWER) $(ATTACK) build dist site .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+# One suite at a time, each with its data in build/coverage: a suite that was measured before is measured again by
+# `make build/coverage/ray`, and `make coverage-report` puts together what is there.
+coverage: $(SUITES:%=build/coverage/%) ## all suites in their environments, lines covered by any of them
+	@$(MAKE) --no-print-directory coverage-report
+
+build/coverage/%: FORCE
+	@mkdir -p build/coverage && rm -f $@ $@.*
+	COVERAGE_FILE=$(CURDIR)/$@ $(MAKE) --no-print-directory test-$* COVER='--cov --cov-report='
+
+coverage-report: $(VENV)/.dev ## the same from the suites measured so far
+	COVERAGE_FILE=build/coverage.all $(BIN)/coverage combine --keep build/coverage/*
+	COVERAGE_FILE=build/coverage.all $(BIN)/coverage report --skip-covered
+	@COVERAGE_FILE=build/coverage.all $(BIN)/coverage json -q -o build/coverage.json
+	@$(BIN)/python -c "import json; t = json.load(open('build/coverage.json'))['totals']; \
+	  print('lines: %d of %d, %.2f %%' % (t['covered_lines'], t['num_statements'], 100 * t['covered_lines'] / t['num_statements']))"
+
+FORCE:
+
+test-packaging: ## wheel and sdist, installed in a new environment for each extra; gigabytes, half an hour
+	$(PYTHON) packaging/check.py
+
+clean: ## remove environments, caches and what was built
+	rm -rf $(VENV) $(RAY) $(BOTORCH) $(AX) $(GAMES) $(FLOWER) $(ATTACK) build dist site .coverage* \
+	  .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

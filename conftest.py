@@ -2,6 +2,12 @@
 
 import importlib.util
 
+if importlib.util.find_spec("hypothesis") is not None:
+    from hypothesis import settings
+
+    settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+    settings.load_profile("untimed")
+
 collect_ignore = ["src/surefoot/serve/migrations"]  # run by Alembic, not imported
 for host in ("art", "foolbox", "gymnasium", "pettingzoo"):
     if importlib.util.find_spec(host) is None:

@@ -45,15 +45,22 @@ def test_it_learns_and_is_kept(stripes, tmp_path):
         assert "@accuracy" in kept.files
 
 
+@pytest.mark.slow
+def test_the_plain_way_learns_too(stripes, tmp_path):
+    X, y = stripes
+    made = train(X[:80], y[:80], classes=2, epochs=400, plain=True, seed=1, cache=tmp_path)
+    assert made.accuracy(X[80:], y[80:]) > 0.95
+
+
 def test_the_name_in_the_cache_is_everything_it_depends_on(stripes, tmp_path):
     X, y = stripes[0][:20], stripes[1][:20]
     base = {"classes": 2, "epochs": 1, "seed": 0, "cache": tmp_path}
     train(X, y, **base)
-    for change in ({"seed": 1}, {"epochs": 2}, {"architecture": "published"}, {"mirror": True}):
+    for change in ({"seed": 1}, {"epochs": 2}, {"architecture": "published"}, {"mirror": True}, {"plain": True}):
         train(X, y, **{**base, **change})
     train(X + 1e-3 * (X < 0.5), y, **base)
     train(X, 1 - y, **base)
-    assert len(list(tmp_path.iterdir())) == 7
+    assert len(list(tmp_path.iterdir())) == 8
 
 
 def test_a_seed_gives_the_same_network(stripes, tmp_path):

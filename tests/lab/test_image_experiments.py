@@ -14,10 +14,10 @@ from surefoot.lab.experiments.r2b2 import _images as played
 from surefoot.lab.results import Results
 
 BOS2 = {
-    "mnist": {"budget": 45, "targets": 2, "architecture": "small"},
-    "mnist-ablation": {"budget": 45, "targets": 2, "architecture": "small"},
-    "cifar10": {"budget": 45, "targets": 2, "architecture": "small"},
-    "cifar10-ablation": {"budget": 45, "targets": 2, "architecture": "small"},
+    "mnist": {"pixels": "clipped", "budget": 45, "targets": 2, "architecture": "small"},
+    "mnist-ablation": {"pixels": "pressed", "budget": 45, "targets": 2, "architecture": "small"},
+    "cifar10": {"pixels": "clipped", "budget": 45, "targets": 2, "architecture": "small"},
+    "cifar10-ablation": {"pixels": "pressed", "budget": 45, "targets": 2, "architecture": "small"},
 }
 R2B2 = {
     "mnist": {"horizon": 6, "samples": 20, "architecture": "small"},
@@ -52,6 +52,7 @@ def data(tmp_path_factory):
     patch.setenv("XDG_CACHE_HOME", str(folder))
     for name in ("mnist", "cifar10"):  # so few images need more passes
         patch.setitem(EPOCHS, name, 25)
+    patch.setattr(played, "BRIEF", (25, 50))
     made = (attacked._model, played.networks, played.ordinary)
     for function in made:
         function.cache_clear()
@@ -93,7 +94,7 @@ def test_attacks(id, data):
 
 def test_an_instance_is_an_image_and_another_class(data):
     settings = {"targets": 9, "architecture": "small"}
-    network = attacked._model("mnist", "small")[0]
+    network = attacked._model("mnist", "small", None)[0]
     seen = [attacked.instance(Replicate(i, settings=settings), "mnist") for i in range(18)]
     for start in (0, 9):  # each image against all nine other classes
         part = seen[start : start + 9]
@@ -134,3 +135,12 @@ def test_over_successes():
     assert attacked.over_successes("a", "max").values(runs).tolist() == [30.0]
     assert attacked.over_successes("a", "median").values(runs).tolist() == [9.0]
     assert np.isnan(attacked.over_successes("a", "max").values(runs[1:2])).all()
+
+
+def test_pressed_pixels_are_those_of_the_public_code(data):
+    network, images, _ = attacked._model("mnist", "small", None)
+    box = attacked._model_under_attack(network, 0.3, "pressed")
+    around = images[:2] - 0.5  # in the code's units: (x + δ) / (1 + 2r) around zero
+    moved = np.clip(around + 0.3 * np.sign(around), -0.8, 0.8)
+    np.testing.assert_allclose(box.scores(moved + 0.5), network.logits(moved / 1.6 + 0.5), rtol=0, atol=1e-9)
+    assert box.clip == (-0.3, 1.3)

@@ -38,8 +38,8 @@ claims = [
     "bos2/mnist-ablation",
     source="Kharkovskii 2020 (thesis), section 5.3.1, Table 5.2",
     data=Data("published", "mnist"),
-    quick=Budget(4, budget=200, targets=2, architecture="small"),
-    full=Budget(450, minutes=60, budget=900, targets=9, architecture="published"),
+    quick=Budget(4, pixels="clipped", budget=200, targets=2, architecture="small", epochs=4),
+    full=Budget(450, minutes=60, pixels="pressed", budget=900, targets=9, architecture="published"),
     priority=3,
 )
 def run(replicate: Replicate) -> Mapping[str, Trace]:

@@ -1,12 +1,13 @@
 """Two shops set prices every day and see what both earned. Does it pay to think about how the other one thinks?
 
-python examples/pricing_game.py
+python examples/pricing_game.py        # writes pricing_game.png
 """
 
 import numpy as np
 
 from surefoot import Candidates
 from surefoot.games import GPMW, Game, Player, play
+from surefoot.report.theme import canvas, color
 
 prices = Candidates(np.linspace(1.0, 3.0, 41))
 
@@ -24,20 +25,28 @@ game = Game([corner / scale, center / scale], [prices, prices], noise=1e-4)
 DAYS = 40
 
 
-def season(levels: tuple[int, int], seed: int) -> tuple[float, float, float]:
-    """Return the corner shop's profit per day, its regret per day, and the other shop's profit."""
+def season(levels: tuple[int, int], seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what both shops earn each day, and the corner shop's regret up to that day."""
     shops = [
         Player(prices, others=[prices], position=seat, level=level, strategies=GPMW(horizon=DAYS), initial=3, seed=seed)
         for seat, level in enumerate(levels)
     ]
     match = play(game, shops, DAYS, seed=seed)
-    return match.payoffs[:, 0].mean(), match.external_regret(0)[-1] / DAYS, match.payoffs[:, 1].mean()
+    return match.payoffs, match.external_regret(0)
 
 
 print("levels   corner shop   regret   center shop")
-for levels in ((0, 0), (1, 0), (2, 1)):
-    profit, regret, rival = np.mean([season(levels, seed) for seed in range(2)], axis=0)
-    print(f"{levels[0]} v {levels[1]}       {profit:.3f}      {regret:.3f}       {rival:.3f}")
+with canvas(6.0, 3.2) as figure:
+    axes = figure.add_subplot()
+    for levels, shade in (((0, 0), "muted"), ((1, 0), "accent"), ((2, 1), "belief")):
+        seasons = [season(levels, seed) for seed in (0, 1)]
+        payoffs, regret = (np.mean(part, axis=0) for part in zip(*seasons, strict=True))
+        profit, rival = payoffs.mean(axis=0)
+        print(f"{levels[0]} v {levels[1]}       {profit:.3f}      {regret[-1] / DAYS:.3f}       {rival:.3f}")
+        axes.plot(np.arange(1, len(regret) + 1), regret, color=color(shade), label=f"level {levels[0]} v {levels[1]}")
+    axes.set(xlabel="day", ylabel="regret of the corner shop, summed up")
+    axes.legend()
+    figure.savefig("pricing_game.png", facecolor=color("paper"))
 
 shop = Player(prices, others=[prices], level=2, seed=0)
 print("to reason at level 2 the corner shop must know:", shop.needs)

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(COMMAND is None, reason="needs chromium on the P
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["index.html", "quick-start.html", "contract.html", "add-a-policy.html", "policies/gp-ucb.html"]
+PAGES += ["errata.html", "benchmarks.html", "examples.html", "reference/index.html", "reference/loop.html"]
 SEARCH = """new Promise((done, fail) => {
   const field = document.querySelector('input[name=query]'), deadline = Date.now() + 20000;
   field.focus();

@@ -32,10 +32,24 @@ def test_version(words, monkeypatch, capsys):
     assert capsys.readouterr().out == f"surefoot {surefoot.__version__}\n"
 
 
-COMMANDS = ["which", "tune", "show", "select", "attack", "federate", "audit", "serve", "demo", "bench", "reproduce"]
+COMMANDS = [
+    "which",
+    "tune",
+    "show",
+    "select",
+    "attack",
+    "federate",
+    "audit",
+    "serve",
+    "demo",
+    "bench",
+    "reproduce",
+    "evidence",
+]
 BODIES = [
-    *(f"lab.{name}.{name}" for name in ("tune", "show", "select", "audit", "curate", "demo", "bench")),
+    *(f"lab.{name}.{name}" for name in ("tune", "show", "select", "audit", "curate", "demo", "bench", "evidence")),
     "lab.attack_command.attack",
+    "lab.bench_device.bench_device",
     "lab.command.reproduce",
     *(f"lab.federate.{name}" for name in ("federate", "plan", "start_flower")),
     "lab.which.dialogue.which",

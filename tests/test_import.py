@@ -29,6 +29,23 @@ def test_import_surefoot_is_lazy(record_property):
     record_property("import_seconds", float(seconds))  # reported, not asserted: machines differ
 
 
+def test_advice_imports_no_optimizers_and_no_distributions():
+    """``surefoot which`` looks at every policy, and does not wait for what only fits and verdicts need."""
+    heavy = ("torch", "matplotlib", "sklearn", "scipy.optimize", "scipy.stats")
+    code = (
+        "import sys; from surefoot.lab.which import advise\n"
+        "print(advise({'special': 'drift'}).use)\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    assert python(code) == ["surefoot.TVGPUCB", "[]"]
+
+
+def test_the_lab_offers_the_decorator_and_not_the_module_of_its_name():
+    """Whichever is imported first."""
+    for first in ("", "import surefoot.lab.experiment; ", "import surefoot.lab.runner; "):
+        assert python(f"{first}from surefoot.lab import experiment; print(callable(experiment))") == ["True"]
+
+
 @pytest.mark.parametrize(
     "use",
     [

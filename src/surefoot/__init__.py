@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from surefoot import lazy
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
@@ -40,7 +40,8 @@ __getattr__, __dir__, __all__ = lazy.names(
             "Space",
         ],
         "domain.groups": ["Groups"],
-        "domain.perturbation": ["AroundEstimate", "Ball", "UnknownParameters", "WeightedBox"],
+        "domain.perturbation": ["Ball", "WeightedBox"],
+        "domain.unknown": ["AroundEstimate", "UnknownParameters"],
         "belief.kernels": ["SE", "Linear", "Matern", "RationalQuadratic"],
         "belief.gp": ["GP"],
         "loop.types": ["FAILED", "Advice", "LevelSet", "Outcome", "Query", "Recommendation"],
@@ -91,6 +92,7 @@ __getattr__, __dir__, __all__ = lazy.names(
     modules={
         "widths": "surefoot.loop.widths",
         "attack": "surefoot.attack",
+        "experimental": "surefoot.experimental",
         "federated": "surefoot.federated",
         "games": "surefoot.games",
         "lab": "surefoot.lab",
@@ -104,12 +106,13 @@ __getattr__, __dir__, __all__ = lazy.names(
 __all__.append("__version__")
 
 if TYPE_CHECKING:
-    from surefoot import attack, federated, games, lab, private, report, select, stopping, testing
+    from surefoot import attack, experimental, federated, games, lab, private, report, select, stopping, testing
     from surefoot.belief.gp import GP
     from surefoot.belief.kernels import SE, Linear, Matern, RationalQuadratic
     from surefoot.domain import Box, Candidates, Choice, Dives, Float, GraphPaths, Int, MoveTable, Paths, Space
     from surefoot.domain.groups import Groups
-    from surefoot.domain.perturbation import AroundEstimate, Ball, UnknownParameters, WeightedBox
+    from surefoot.domain.perturbation import Ball, WeightedBox
+    from surefoot.domain.unknown import AroundEstimate, UnknownParameters
     from surefoot.games.player import Player
     from surefoot.loop import widths
     from surefoot.loop.errors import (

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import one_of, whole
 from surefoot.domain import Domain
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.events import as_outcome
@@ -131,12 +132,10 @@ def optimize(
     >>> sorted(result.params)
     ['lr']
     """
-    if not isinstance(budget, (int, np.integer)) or isinstance(budget, bool) or budget < 1:
-        raise ValueError(f"budget must be a positive whole number, got {budget!r}")
+    whole(budget, "budget", 1)
     if policy is None:
         policy = ExpectedImprovement
-    if direction not in ("maximize", "minimize"):
-        raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
+    one_of(direction, "direction", ("maximize", "minimize"))
     log = None if journal is None else Journal(journal, direction=direction)
     chooser = policy(domain, seed=seed, journal=log, **options)
     try:

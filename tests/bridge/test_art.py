@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
@@ -87,3 +90,10 @@ def test_a_faulty_model_says_how_much_was_spent(setting):
     broken = BlackBoxClassifier(lambda x: np.full((len(x), 3), np.nan), (10, 10, 1), 3, clip_values=(0.0, 1.0))
     with pytest.raises(ModelFault, match=r"NaN \(3 queries spent\)"):
         SurefootEvasion(broken, FAST, eps=0.1).generate(x)
+
+
+def test_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "bridges" / "art.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```py\n(.*?)^```$", page, flags=re.M | re.S):
+        exec(block, {})
+    assert "[1 1]" in capsys.readouterr().out

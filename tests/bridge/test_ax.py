@@ -30,6 +30,7 @@ from surefoot import (
     GP,
     GPUCB,
     SE,
+    AddGPUCB,
     Ball,
     Box,
     Choice,
@@ -421,7 +422,7 @@ def test_bad_arguments():
     for node, parameters, objective, complaint in [
         (SurefootNode(BOBOS, epochs=10), X, "-loss", "steps"),
         (SurefootNode(), X, "-loss, -cost", "one objective"),
-        (SurefootNode(StableOpt, perturbation=Ball(0.1)), KIND, "-loss", "Box|Space"),
+        (SurefootNode(AddGPUCB), KIND, "-loss", "works on Box"),
     ]:
         with pytest.raises((NotSupported, ValueError), match=complaint):
             start(node, parameters, objective=objective).get_next_trials(1)

@@ -52,8 +52,8 @@ from surefoot.bridge.botorch import (
     to_posterior,
 )
 from surefoot.bridge.botorch.belief import hallucinate
+from surefoot.domain import AroundEstimate, Ball, UnknownParameters, WeightedBox
 from surefoot.domain.groups import Groups
-from surefoot.domain.perturbation import AroundEstimate, Ball, UnknownParameters, WeightedBox
 
 # -- StableOpt's rule -------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
@@ -98,3 +101,10 @@ def test_bad_arguments():
         SurefootAttack(norm="l1")
     with pytest.raises(TypeError):
         SurefootAttack(FAST)(Model().model, images(), np.zeros(3, dtype=int), epsilons=0.1, steps=4)
+
+
+def test_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "bridges" / "foolbox.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```py\n(.*?)^```$", page, flags=re.M | re.S):
+        exec(block, {})
+    assert "True" in capsys.readouterr().out

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,3 +138,12 @@ def test_policy_search_learns_to_balance():
     assert result.recommendation.mean > 3.0 * falling
     with pytest.raises(ValueError, match="at least 1"):
         PolicySearch(search.env, episodes=0)
+
+
+@pytest.mark.parametrize(("name", "result"), [("pettingzoo", "players"), ("gymnasium", "result")])
+def test_the_pages_run(name, result):
+    page = (Path(__file__).parents[2] / "docs" / "bridges" / f"{name}.md").read_text(encoding="utf-8")
+    names: dict = {}
+    for block in re.findall(r"^```py\n(.*?)^```$", page, flags=re.M | re.S):
+        exec(block, names)
+    assert result in names

@@ -3,8 +3,20 @@
 import numpy as np
 import pytest
 
-from surefoot import Box, Choice, Float, Int, Space
-from surefoot.federated import Regions, SharedFeatures, best_point, regional_values, spread_points, to_unit
+from surefoot import Box, Candidates, Choice, Float, Int, Space
+from surefoot.federated import (
+    Agent,
+    Broadcast,
+    Decay,
+    Regions,
+    SharedFeatures,
+    argmax,
+    best_point,
+    regional_values,
+    spread_points,
+    spread_table,
+    to_unit,
+)
 from surefoot.loop.errors import Exhausted
 
 
@@ -75,3 +87,59 @@ def test_more_bumps_take_more_points():
     assert spread_points(features(2, 0.01)) == 2**16
     assert spread_points(features(1, 0.2)) == 2**11
     assert spread_points(features(1, 0.2), 4) == 2**9
+
+
+def test_candidates_have_the_same_answer_as_one_by_one():
+    """The table of features, shared by all agents, gives each the candidate that evaluating every one gives."""
+    rng = np.random.default_rng(0)
+    domain, shared = Candidates(rng.random((200, 2)) * [4.0, 0.1]), features(2, 0.05)
+    regions = Regions.of(domain, 4)
+    for round in range(3):
+        vectors = rng.standard_normal((4, 60))
+        heights = [height(shared, vectors, regions, domain, x[None])[0] for x in domain.points]
+        agents = [
+            Agent(domain, shared, agent=i, regions=regions, schedule=Decay(1.0, first=0.0), initial=0, seed=i)
+            for i in range(2)
+        ]
+        for agent in agents:
+            agent.receive(Broadcast(round, shared.hash, regions.parts, vectors, coin=True))
+            assert agent.ask().index == int(np.argmax(heights))
+    assert spread_table(shared, regions, domain) is spread_table(features(2, 0.05), regions, Candidates(domain.points))
+
+
+@pytest.mark.parametrize(("dimension", "lengthscale"), [(2, 0.05), (2, 0.01), (4, 0.3)])
+def test_points_that_are_kept_find_as_high_ones_as_new_points(dimension, lengthscale):
+    """Paired: the same functions searched from the table's points and from points drawn anew."""
+    domain, shared = Box.unit(dimension), features(dimension, lengthscale)
+    regions, rng = Regions.of(domain, 2), np.random.default_rng(1)
+    kept, anew = [], []
+    for seed in range(12):
+        vectors = rng.standard_normal((2, 60))
+        for found, draw in ((kept, None), (anew, np.random.default_rng(seed))):
+            x = best_point(shared, vectors, regions, domain, rng=draw)
+            found.append(height(shared, vectors, regions, domain, x[None])[0])
+    difference = (np.array(kept) - anew) / np.std(anew)
+    assert difference.mean() > -0.05
+    assert abs(np.median(difference)) < 0.02
+
+
+def test_tables_go_with_their_features_and_are_few():
+    shared = features(1)
+    for parts in range(1, 9):
+        table = spread_table(shared, Regions((parts,)), Box.unit(1))
+        assert np.array_equal(table.region, Regions((parts,)).index(table.points))
+    assert len(argmax._kept[shared]) == argmax.TABLES
+    before = len(argmax._kept)
+    del shared, table
+    assert len(argmax._kept) == before - 1
+
+
+def test_tables_too_large_to_keep_give_the_same_values(monkeypatch):
+    shared, vectors = features(2, 0.05), np.random.default_rng(0).standard_normal((1, 60))
+    whole = Regions((1, 1))
+    small = spread_table(shared, whole, Box.unit(2))
+    monkeypatch.setattr(argmax, "TABLE", 0)
+    large = spread_table(shared, whole, Box([(0.0, 1.0), (0.0, 2.0)]))
+    assert small.phi is not None
+    assert large.phi is None
+    assert np.allclose(large.values(shared, vectors), small.values(shared, vectors), rtol=1e-12, atol=1e-12)

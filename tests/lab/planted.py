@@ -6,6 +6,7 @@ import os
 import time
 
 from surefoot.lab import Budget, Data, Exact, Metric, Number, Order, Share, Trace, Trend, experiment, rises
+from surefoot.loop.errors import MissingExtra
 
 V = Metric("value")
 
@@ -68,6 +69,18 @@ def run_broken(replicate):
 def run_substitute(replicate):
     """Needs data"""
     return {"a": Trace(value=1.0)}
+
+
+@experiment("planted/extra", source="here", quick=Budget(50), full=Budget(50), claims=[])
+def run_extra(replicate):
+    """Needs what nobody has"""
+    raise MissingExtra("this needs nothing.at.all: pip install 'surefoot[nothing]'")
+
+
+@experiment("planted/always", source="here", quick=Budget(9), full=Budget(9), claims=[])
+def run_always(replicate):
+    """Raises in every repetition"""
+    raise ValueError("no")
 
 
 @experiment("planted/lost", source="here", data="unobtainable", quick=Budget(3), full=Budget(3), claims=truths[3:4])

@@ -7,9 +7,9 @@ import planted
 import pytest
 from rich.console import Console
 
-from surefoot.lab import find, names
+from surefoot.lab import command, find, names
 from surefoot.lab.command import reproduce, select
-from surefoot.loop.errors import MissingData
+from surefoot.loop.errors import MissingData, MissingExtra
 
 
 @pytest.fixture
@@ -84,3 +84,57 @@ def test_missing_data_are_an_error_by_name_and_a_note_in_all(tmp_path, console, 
     (data,) = reproduce(all=True, workers=0, out=tmp_path, console=console)
     assert data["id"] == planted.run_lost.id
     assert "planted/substitute left out" in printed(console)
+
+
+def test_a_missing_extra_is_an_error_by_name_and_a_note_among_others(tmp_path, console):
+    with pytest.raises(MissingExtra, match="pip install"):
+        reproduce(["planted/extra"], workers=0, out=tmp_path, console=console)
+    (data,) = reproduce(["planted/extra", "planted/truths"], workers=1, out=tmp_path, console=console)
+    assert data["id"] == planted.run_truths.id
+    lines = printed(console).splitlines()
+    assert [line for line in lines if "planted/extra" in line] == [
+        "planted/extra left out: this needs nothing.at.all: pip install 'surefoot[nothing]'"
+    ]
+    stored = json.loads((tmp_path / "planted/extra/results.json").read_text())
+    assert (stored["repetitions"], stored["failures"]) == (0, [])
+    assert "pip install" in stored["settings"]["stopped"]
+
+
+def test_what_had_no_time_is_named_at_the_end(tmp_path, console, monkeypatch):
+    monkeypatch.setattr("surefoot.lab.command.names", lambda: ["planted/endless", "planted/lost", "planted/slow"])
+    reproduce(all=True, workers=1, minutes=0.0005, out=tmp_path, console=console)
+    text = printed(console)
+    assert "no repetition finished in time: planted/endless, planted/slow" in text
+
+
+def test_all_with_resume_goes_on_past_results_of_another_budget(tmp_path, console, monkeypatch):
+    reproduce(["planted/slow"], minutes=0.02, workers=0, out=tmp_path, console=console)
+    monkeypatch.setattr("surefoot.lab.command.names", lambda: ["planted/slow", "planted/lost"])
+    stored = tmp_path / "planted/slow/results.json"
+    data = json.loads(stored.read_text())
+    data["settings"]["parameters"]["pause"] = 7
+    stored.write_text(json.dumps(data))
+    (other,) = reproduce(all=True, resume=True, workers=0, out=tmp_path, console=console)
+    assert other["id"] == "planted/lost"
+    assert "planted/slow left out: the stored results of planted/slow differ in pause" in printed(console)
+    with pytest.raises(ValueError, match="differ in pause"):
+        reproduce(["planted/slow"], resume=True, workers=0, out=tmp_path, console=console)
+
+
+def test_an_interruption_leaves_the_summary(tmp_path, console, monkeypatch):
+    def interrupted(experiment, screen, **options):
+        if experiment.id == "planted/slow":
+            raise KeyboardInterrupt
+        return original(experiment, screen, **options)
+
+    original = command._run
+    monkeypatch.setattr(command, "_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(["planted/truths", "planted/lost", "planted/slow"], workers=0, out=tmp_path, console=console)
+    assert "repetitions" in printed(console).rpartition("planted/lost")[0]
+    assert printed(console).count("planted/truths") > 2
+
+
+def test_many_equal_failures_are_one_line(tmp_path, console):
+    reproduce(["planted/always"], workers=0, out=tmp_path, console=console)
+    assert "9 repetitions (0, 1, 2, 3, 4, …) failed: ValueError: no" in printed(console)

@@ -66,7 +66,7 @@ def test_given_groups_are_kept_and_checked():
     assert policy.groups == ((0, 3), (1, 2))
     with pytest.raises(ValueError, match="each of the 4 coordinates once"):
         AddGPUCB(Box.unit(4), groups=[(0, 3), (1,)])
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="groups must be a whole number from 1 on, got 0"):
         AddGPUCB(Box.unit(4), groups=0)
     with pytest.raises(TypeError, match="Additive"):
         AddGPUCB(Box.unit(2), gp=GP())

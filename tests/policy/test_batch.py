@@ -16,6 +16,7 @@ from surefoot import (
     GPUCBPE,
     QEI,
     SE,
+    Ball,
     Box,
     Candidates,
     Dives,
@@ -27,6 +28,7 @@ from surefoot import (
     Policy,
     ProbabilityOfImprovement,
     RandomSearch,
+    RobustReport,
     widths,
 )
 from surefoot.policy.batch import InformationBonus
@@ -48,6 +50,13 @@ def told(policy, count=4, seed=0):
 
 def information(posterior, X, noise):
     return 0.5 * np.linalg.slogdet(np.eye(len(X)) + posterior.cov(X) / noise)[1]
+
+
+def test_a_batch_is_planned_as_a_whole_inside_another_policy():
+    alone = told(DBGPUCB(Candidates(LINE), gp=PRIOR, seed=3)).ask(3)
+    within = told(RobustReport(DBGPUCB(Candidates(LINE), gp=PRIOR, seed=3), Ball(0.1))).ask(3)
+    assert within == alone
+    assert within[0].note == {"batch": [0, 2]}
 
 
 # -- DB-GP-UCB ---------------------------------------------------------------------------------------------------------

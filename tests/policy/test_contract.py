@@ -86,12 +86,12 @@ class TestMaxValueEntropySearch(PolicyContract):
 
 class TestEntropySearch(PolicyContract):
     policy = EntropySearch
-    options = {"draws": 64}
+    options = {"samples": 64}
 
 
 class TestMinimumRegretSearch(PolicyContract):
     policy = MinimumRegretSearch
-    options = {"draws": 64}
+    options = {"samples": 64}
 
 
 @pytest.mark.slow

@@ -16,11 +16,11 @@ from surefoot.policy.entropy_search import Fantasies, largest_line
 from surefoot.policy.search import RandomSearch
 
 
-def fantasies(mean, cov, noise=1e-6, draws=4000, values=9, seed=0):
+def fantasies(mean, cov, noise=1e-6, samples=4000, values=9, seed=0):
     """Every representer is also a trial point."""
     mean, cov = np.asarray(mean, dtype=float), np.asarray(cov, dtype=float)
     rng = np.random.default_rng(seed)
-    return Fantasies(mean, cov, cov, np.diag(cov), noise, draws=draws, values=values, rng=rng)
+    return Fantasies(mean, cov, cov, np.diag(cov), noise, samples=samples, values=values, rng=rng)
 
 
 @settings(max_examples=40, deadline=None)
@@ -45,7 +45,7 @@ def test_the_largest_line_far_out_keeps_its_digits():
 
 def test_two_independent_points_share_one_bit():
     """Measuring either of two equal normals leaves Φ(z) to be decided: H falls from log 2 to E H(Φ(Z))."""
-    state = fantasies([0.0, 0.0], np.eye(2), draws=20000, values=25)
+    state = fantasies([0.0, 0.0], np.eye(2), samples=20000, values=25)
     p = stats.norm.cdf(state.outcomes)
     after = np.mean(-p * np.log(p) - (1 - p) * np.log(1 - p))
     assert state.entropy() == pytest.approx(np.full(2, np.log(2) - after), abs=0.01)
@@ -54,7 +54,7 @@ def test_two_independent_points_share_one_bit():
 def test_knowing_the_winner_saves_all_the_regret():
     """With two points that sum to zero, one measurement tells everything: E max − E f(x*) = 0 afterwards."""
     cov = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    state = fantasies([0.0, 0.0], cov, draws=8000, values=41)
+    state = fantasies([0.0, 0.0], cov, samples=8000, values=41)
     assert state.entropy() == pytest.approx(np.log(2) * np.ones(2), abs=0.02)
     assert state.regret() == pytest.approx(np.sqrt(2 / np.pi) * np.ones(2), abs=0.03)
     assert np.exp(state.point_regret()) == pytest.approx(np.sqrt(2 / np.pi) * np.ones(2), rel=1e-5)
@@ -65,7 +65,7 @@ def test_draws_given_a_value_have_the_moments_of_the_conditional():
     rng = np.random.default_rng(3)
     A = rng.normal(size=(4, 4))
     cov, mean, noise = A @ A.T, rng.normal(size=4), 0.3
-    state = fantasies(mean, cov, noise=noise, draws=60000, values=3)
+    state = fantasies(mean, cov, noise=noise, samples=60000, values=3)
     for x in range(4):
         s = np.sqrt(cov[x, x] + noise)
         for z in state.outcomes:
@@ -77,7 +77,7 @@ def test_draws_given_a_value_have_the_moments_of_the_conditional():
 def test_point_and_distribution_agree_with_the_monte_carlo_of_the_definition():
     """ER(r) = E[max f − f(r)] before and after a measurement, by brute force."""
     cov, mean, noise = SE(0.3)(np.linspace(0, 1, 5)[:, None]), np.array([0.1, 0.0, 0.3, -0.2, 0.0]), 0.05
-    state = fantasies(mean, cov, noise=noise, draws=20000, values=15)
+    state = fantasies(mean, cov, noise=noise, samples=20000, values=15)
     rng = np.random.default_rng(8)
     L = np.linalg.cholesky(cov + 1e-9 * np.eye(5))
     for x in (0, 2):
@@ -98,7 +98,7 @@ def test_point_and_distribution_agree_with_the_monte_carlo_of_the_definition():
 
 def test_more_noise_never_tells_more():
     cov = SE(0.3)(np.linspace(0, 1, 8)[:, None])
-    exact, noisy = (fantasies(np.zeros(8), cov, noise=n, draws=6000) for n in (1e-6, 4.0))
+    exact, noisy = (fantasies(np.zeros(8), cov, noise=n, samples=6000) for n in (1e-6, 4.0))
     assert (exact.entropy() > noisy.entropy() - 0.01).all()
     assert (exact.point_regret() > noisy.point_regret()).all()
 
@@ -111,7 +111,7 @@ def test_both_beat_random_search(policy):
         replicate = Replicate(r)
         problem = gp_sample_grid(kernel, points, replicate.rng("function"), noise=1e-4)
         makers = {
-            "search": lambda d, s: policy(d, gp=GP(kernel, noise=1e-4), draws=128, seed=s),
+            "search": lambda d, s: policy(d, gp=GP(kernel, noise=1e-4), samples=128, seed=s),
             "random": lambda d, s: RandomSearch(d, seed=s),
         }
         for name, trace in compare(makers, problem, 14, replicate).items():
@@ -128,7 +128,7 @@ def test_the_point_version_on_a_box_finds_the_top():
 
 
 @pytest.mark.parametrize(
-    "options", [{"representers": 1}, {"trials": 0}, {"draws": 1.5}, {"values": 0}, {"version": "both"}]
+    "options", [{"representers": 1}, {"trials": 0}, {"samples": 1.5}, {"values": 0}, {"version": "both"}]
 )
 def test_bad_options_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):

@@ -53,6 +53,7 @@ def test_every_point_is_in_exactly_one_set(pairs, threshold, accuracy, monotone)
     assert np.array_equal(plain.below, (upper - accuracy < threshold) & ~plain.above)
 
 
+@settings(deadline=None)
 @given(intervals, st.floats(0.05, 0.95), st.randoms(use_true_random=False))
 def test_an_implicit_threshold_misclassifies_nothing_that_the_bounds_hold(pairs, fraction, random):
     lower = np.array([a for a, _ in pairs])

@@ -304,7 +304,7 @@ def test_one_torch_tensor_at_a_time():
     [
         ({"horizon": 0}, "horizon"),
         ({"samples": 1.5}, "samples"),
-        ({"planner": "perfect"}, "planner must be one of epsilon"),
+        ({"planner": "perfect"}, "planner must be 'epsilon', 'likely'"),
         ({"sampling": "none"}, "sampling"),
         ({"constants": "loose"}, "constants"),
         ({"bonus": "all"}, "bonus"),

@@ -433,8 +433,8 @@ class TestState:
     ("options", "error", "words"),
     [
         ({"perturbation": 0.5}, TypeError, "perturbation must be one"),
-        ({"perturbation": Ball(0.1), "report": "best"}, ValueError, "report must be one of current"),
-        ({"perturbation": Ball(0.1), "accuracy": 0.0}, ValueError, "accuracy must be finite and positive"),
+        ({"perturbation": Ball(0.1), "report": "best"}, ValueError, "report must be 'current'"),
+        ({"perturbation": Ball(0.1), "accuracy": 0.0}, ValueError, "accuracy must be positive and finite"),
         ({"perturbation": Ball(0.1), "width": 2.0}, TypeError, "width must be callable"),
         ({"perturbation": Groups(["a"])}, ValueError, "1 labels for 15 candidates"),
         ({"perturbation": WeightedBox([0.1, 0.1])}, ValueError, "2 radii"),

@@ -171,9 +171,9 @@ class TestWorstCases:
 
 def sets_of(points, reach, norm):
     """The sets of a fine grid: what candidates reach, which is tested against brute force elsewhere."""
-    from surefoot.domain.perturbation import _near
+    from surefoot.domain.neighbors import within
 
-    return _near(points, reach, norm)
+    return within(points, reach, norm)
 
 
 def robust_ground(params):

@@ -10,8 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from surefoot.private import GaussianEvent, ResearchNoise, epsilon, gaussian_scale, lower_bound, reconstruct
+from surefoot.private import (
+    GaussianEvent,
+    LaplaceRelease,
+    ResearchNoise,
+    SystemNoise,
+    epsilon,
+    gaussian_scale,
+    lower_bound,
+    reconstruct,
+)
 from surefoot.private.audit import Audit, audit
+from surefoot.private.cases import neighbors
+from surefoot.private.noise import MARGIN, _measurement
 
 SETTINGS = [(0.5, 1e-3), (1.0, 1e-2), (3.0, 1e-3)]
 TRIALS = 100_000
@@ -220,3 +231,28 @@ def test_with_no_row_to_spare_nothing_is_certain():
 def test_bad_reconstructions_are_refused(released, rows, positions, words):
     with pytest.raises(ValueError, match=words):
         reconstruct(released, rows, positions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("noise", "refuted"), [(ResearchNoise(0), True), (SystemNoise(), False)])
+def test_low_bits_give_away_numpys_laplace_noise_and_not_ours(noise, refuted):
+    """Unrounded scores: seen were bounds of 1.95 and 0.20 on a claim of 0.25."""
+    mechanism, (one, two) = LaplaceRelease(epsilon=0.25), (table[:1] for table in neighbors())
+
+    def release(rows, source, trials):
+        return mechanism._using(source)._randomize(np.broadcast_to(rows, (trials, *rows.shape)))
+
+    def ratio(Z):
+        return (np.abs(Z - one) - np.abs(Z - two)).sum(axis=(-2, -1)) / mechanism.scale_for(2)
+
+    found = audit(release, one, two, delta=0.0, claim=0.25, trials=200_000, score=ratio, noise=noise)
+    assert found.refuted is refuted
+    assert found.bound.epsilon > (1.0 if refuted else 0.15)  # what is there is seen
+
+
+@pytest.mark.parametrize("features", [1, 2, 7])
+@pytest.mark.parametrize("cost", [0.1, 1.0, 3.0])
+def test_what_opendp_certifies_of_laplace_noise_is_not_more_than_stated(cost, features):
+    mechanism = LaplaceRelease(epsilon=cost)
+    measurement = _measurement(mechanism.scale_for(features) * MARGIN, features, "laplace")
+    assert 0.999 * cost < measurement.map(math.sqrt(features) * mechanism.sensitivity) <= cost

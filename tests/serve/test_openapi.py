@@ -12,6 +12,13 @@ from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
 from hypothesis.errors import Unsatisfiable  # noqa: E402
 from schemathesis.checks import not_a_server_error  # noqa: E402
 from schemathesis.generation import GenerationMode  # noqa: E402
+from schemathesis.specs.openapi.checks import (  # noqa: E402
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+CHECKS = [not_a_server_error, response_schema_conformance, content_type_conformance, status_code_conformance]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +47,7 @@ def attempt(case, server, known) -> None:
             if name in known and len(str(value)) % 2:
                 case.path_parameters[name] = known[name]
     answer = case.call(headers={"Authorization": f"Bearer {server.token(tenant='fuzz')}"}, timeout=30)
-    case.validate_response(answer, checks=[not_a_server_error])
+    case.validate_response(answer, checks=CHECKS)
     assert answer.status_code != 500
     if answer.status_code >= 400:
         assert set(answer.json()) == {"error", "detail"}
@@ -82,3 +89,7 @@ def test_the_document_describes_every_answer(sqlite_server):
             if not path.endswith("/health"):
                 assert "401" in operation["responses"], (method, path)
                 assert operation["security"], (method, path)
+            for status, answer in operation["responses"].items():
+                described = answer.get("content", {}).get("application/json", {}).get("schema")
+                if status != "204" and not path.endswith("/metrics"):
+                    assert described, (method, path, status)  # neither missing nor empty

@@ -45,6 +45,7 @@ from surefoot.belief.additive import Parts
 from surefoot.belief.decomposition import learn, refine
 from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
+from surefoot.experimental import experimental
 from surefoot.loop.widths import Constant, Width
 from surefoot.policy.add_gp_ucb import maximize_parts
 
@@ -85,6 +86,7 @@ class Latent:
         return np.clip(small.reshape(len(rows), -1), -1.0, 1.0), y[rows]
 
 
+@experimental
 @dataclass(frozen=True, kw_only=True)
 class BOS2(Attack):
     """The options of BOS²; :meth:`~surefoot.attack.method.Attack.run` attacks one image.
@@ -289,6 +291,7 @@ class _Loop:
         return u
 
 
+@experimental
 def bos2(
     black_box: BlackBox,
     image: ArrayLike,

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from inspect import isabstract
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Active", "Kernel", "Product", "Sum", "kernel_from_dict"]
+__all__ = ["Active", "Kernel", "Product", "Sum", "Wrapping", "kernel_from_dict"]
 
 Array = NDArray[np.float64]
 Pull = Callable[[Array], Array]
@@ -136,7 +137,8 @@ def kernel_from_dict(data: dict[str, Any]) -> Kernel:
     """
     name = data.get("kernel")
     if name not in Kernel.registry:
-        raise ValueError(f"unknown kernel {name!r}; known are {sorted(k for k in Kernel.registry if k[0] != '_')}")
+        known = sorted(key for key, kind in Kernel.registry.items() if key[0] != "_" and not isabstract(kind))
+        raise ValueError(f"unknown kernel {name!r}; known are {known}")
     return Kernel.registry[name].from_dict({key: value for key, value in data.items() if key != "kernel"})
 
 
@@ -236,7 +238,26 @@ class Product(_Pair):
         return K * L, lambda W: join(pull(W * L), pull_right(W * K))
 
 
-class Active(Kernel):
+class Wrapping(Kernel):
+    """Base of the kernels made of one other kernel, whose hyper-parameters are theirs.
+
+    >>> from surefoot.belief.kernels import SE
+    >>> SE(2.0).on([0]).names
+    ['variance', 'lengthscale']
+    """
+
+    inner: Kernel
+
+    @property
+    def theta(self) -> Array:
+        return self.inner.theta
+
+    @property
+    def names(self) -> list[str]:
+        return self.inner.names
+
+
+class Active(Wrapping):
     """A kernel that sees some coordinates only, written ``k.on([0, 2])``.
 
     >>> from surefoot.belief.kernels import SE
@@ -262,14 +283,6 @@ class Active(Kernel):
 
     def diag(self, X: Any) -> Any:
         return self.inner.diag(self._take(X))
-
-    @property
-    def theta(self) -> Array:
-        return self.inner.theta
-
-    @property
-    def names(self) -> list[str]:
-        return self.inner.names
 
     def with_theta(self, theta: ArrayLike) -> Self:
         return type(self)(self.inner.with_theta(theta), self.dimensions)

@@ -26,7 +26,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.optimize import Bounds, minimize
 
 from surefoot.belief.additive import Additive, distances, profiles
 from surefoot.belief.gp import GP
@@ -38,6 +37,7 @@ Array = NDArray[np.float64]
 Groups = tuple[tuple[int, ...], ...]
 
 FLOOR = 1e-4  # smallest noise, as a share of the variance of the values
+FINISH = 12  # quasi-Newton steps of the decomposition that is kept, on all measurements
 # Bells around the logarithms of the parts' share of the variance, of the length (in widths of a part's box), and of the
 # noise: wide enough to be overruled by a few measurements, narrow enough that 25 numbers can be fitted to 30.
 VARIANCE, LENGTH, NOISE = (0.0, 1.0), (0.0, 1.0), (math.log(1e-3), 2.0)
@@ -144,6 +144,7 @@ class Decompositions:
 
     def climb(self, start: Array, steps: int) -> tuple[Array, Array]:
         """Return hyper-parameters (B, 2M + 1) after so many quasi-Newton steps, and the densities there."""
+        from scipy.optimize import Bounds, minimize  # slow to import, and seldom needed
 
         def negative(x: Array) -> tuple[float, Array]:
             values, slopes = self(x.reshape(self.shape))
@@ -186,7 +187,6 @@ def learn(
     extent: float = 2.0,
     points: int | None = 100,
     steps: int = 6,
-    finish: int = 12,
     fixed: Groups | None = None,
 ) -> GP:
     """Return an additive GP with the most likely of some random decompositions.
@@ -209,8 +209,8 @@ def learn(
         Units of distance (one, or one per coordinate), and the width of the box in these units.
     points : int, optional
         Decompositions are compared on so many measurements: the best ones and the newest ones. None: on all.
-    steps, finish : int
-        Quasi-Newton steps of the comparison, and of the winner on all measurements.
+    steps : int
+        Quasi-Newton steps of the comparison.
     fixed : decomposition, optional
         Only this one is fitted.
 
@@ -242,7 +242,7 @@ def learn(
     if start is not None:
         starts[0] = start
     starts[1, -1] = math.log(0.2)
-    theta, density = evidence.climb(starts, finish)
+    theta, density = evidence.climb(starts, FINISH)
     return _dressed(chosen, theta[int(density.argmax())], shift, scale, units)
 
 

@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtri
 
+from surefoot.arguments import open_unit
 from surefoot.belief.algebra import Active, Evaluate, Kernel, Product, Pulled
 
 if TYPE_CHECKING:
@@ -272,8 +272,9 @@ def estimate_forgetting(log_likelihood: Callable[[float], float], *, confidence:
     >>> round(found.forgetting, 3), round(found.lower, 3), round(found.upper, 3)
     (0.2, 0.186, 0.214)
     """
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
+    from scipy.optimize import minimize_scalar  # slow to import, and seldom needed
+
+    open_unit(confidence, "confidence")
 
     # The search is over the logarithm of the decay rate, which is smooth at both ends.
     def rate(z: float) -> float:
@@ -311,6 +312,8 @@ def _crossing(
     rate: Callable[[float], float],
 ) -> float:
     """The rate furthest out on one side at which the likelihood still reaches the level."""
+    from scipy.optimize import brentq
+
     outer = z[0] if side < 0 else z[-1]
     reached = z[values >= level]
     edge = float(min(top, *reached) if side < 0 else max(top, *reached)) if reached.size else top

@@ -36,6 +36,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from surefoot.arguments import one_of
 from surefoot.belief.algebra import Active, Product, Sum
 from surefoot.belief.kernels import Constant, Kernel, Linear, Stationary
 
@@ -87,8 +88,7 @@ class FourierFeatures:
         *,
         normalize: bool = False,
     ) -> None:
-        if kind not in ("cos_sin", "cos_phase"):
-            raise ValueError(f"kind must be 'cos_sin' or 'cos_phase', got {kind!r}")
+        one_of(kind, "kind", ("cos_sin", "cos_phase"))
         if dimension < 1:
             raise ValueError(f"dimension must be at least 1, got {dimension!r}")
         if count < 1 or (kind == "cos_sin" and count % 2):

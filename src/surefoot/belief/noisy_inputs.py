@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
-from surefoot.belief.algebra import Evaluate, Kernel, Pulled, Sum
+from surefoot.belief.algebra import Evaluate, Kernel, Pulled, Sum, Wrapping
 from surefoot.belief.kernels import SE
 
 __all__ = ["NoisyInputs", "WhiteNoise", "smooth_and_white"]
@@ -41,7 +41,7 @@ Array = NDArray[np.float64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-class NoisyInputs(Kernel):
+class NoisyInputs(Wrapping):
     """Squared exponential of points that carry Gaussian errors of a known size.
 
     Parameters
@@ -60,7 +60,7 @@ class NoisyInputs(Kernel):
     """
 
     def __init__(self, scale: ArrayLike, lengthscale: ArrayLike = 1.0, *, variance: float = 1.0) -> None:
-        self.inner = SE(lengthscale, variance=variance)
+        self.inner: SE = SE(lengthscale, variance=variance)
         self.scale = np.array(scale, dtype=np.float64)
         if self.scale.ndim > 1 or self.scale.size == 0 or not (np.isfinite(self.scale) & (self.scale >= 0)).all():
             raise ValueError(f"scale must be finite and not negative (a number or a vector), got {scale!r}")
@@ -116,14 +116,6 @@ class NoisyInputs(Kernel):
 
     def diag(self, X: Any) -> Any:
         return self.inner.diag(X)
-
-    @property
-    def theta(self) -> Array:
-        return self.inner.theta
-
-    @property
-    def names(self) -> list[str]:
-        return self.inner.names
 
     def with_theta(self, theta: ArrayLike) -> Self:
         return type(self).around(self.inner.with_theta(theta), self.scale)

@@ -32,12 +32,14 @@ from art.estimators.classification.classifier import ClassifierMixin
 from art.estimators.estimator import BaseEstimator
 
 from surefoot.attack import Attack, AttackResult, Ball, BlackBox, attack_many
+from surefoot.experimental import experimental
 
 __all__ = ["SurefootEvasion"]
 
 INSIDE = 1.0 - 1e-6  # of the radius: rounding to single precision must not leave the ball
 
 
+@experimental
 class SurefootEvasion(EvasionAttack):
     """An attack of Surefoot, such as BOS², on any classifier of ART; all images share each call of the classifier.
 

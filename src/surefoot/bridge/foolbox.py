@@ -38,6 +38,7 @@ from foolbox.attacks.base import (
 from foolbox.criteria import Misclassification, TargetedMisclassification
 
 from surefoot.attack import Attack, AttackResult, Ball, BlackBox, attack_many
+from surefoot.experimental import experimental
 from surefoot.loop.errors import NotSupported
 
 __all__ = ["SurefootAttack"]
@@ -45,6 +46,7 @@ __all__ = ["SurefootAttack"]
 INSIDE = 1.0 - 1e-6  # of the radius: rounding to single precision must not leave the ball
 
 
+@experimental
 class SurefootAttack(FixedEpsilonAttack):
     """An attack of Surefoot, such as BOS², on any model of Foolbox; all images share each call of the model.
 

@@ -30,6 +30,7 @@ if importlib.util.find_spec("gymnasium") is None:
 from gymnasium import spaces
 
 from surefoot.domain import Box
+from surefoot.experimental import experimental
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.streams import stream
 
@@ -90,6 +91,7 @@ class LinearPolicy:
         return clipped.astype(self.action_space.dtype)
 
 
+@experimental
 class PolicySearch:
     """The mean return of a controller, as a function of its parameters.
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import whole
 from surefoot.loop.streams import stream
 from surefoot.loop.types import Advice
-from surefoot.policy.early_stop import default_rule, score_range
+from surefoot.policy.early_stop import default_rule, growing_loss, score_range
 from surefoot.stopping import OptimalStopping, Watch
 
 __all__ = ["Judge"]
@@ -69,8 +70,7 @@ class Judge:
         for name, number, lowest in (("epochs", epochs, 1), ("complete", complete, 1), ("stop_until", stop_until, 0)):
             if number is None and name == "stop_until":
                 continue
-            if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < lowest:
-                raise ValueError(f"{name} must be a whole number from {lowest} on, got {number!r}")
+            whole(number, name, lowest)
         if stopping is not None and stopping.epochs != epochs:
             raise ValueError(f"the stopping rule is for runs of {stopping.epochs} epochs, not {epochs}")
         if not 0.0 < growth <= 1.0:
@@ -133,9 +133,7 @@ class Judge:
 
     def _k1(self, run: int) -> float:
         t = max(1, run - self.complete + 1)
-        if self.stop_until is not None and t > self.stop_until:
-            return math.inf
-        return float(self.stopping.k1 / self.growth ** (t - 1))
+        return growing_loss(self.stopping.k1, t, growth=self.growth, stop_until=self.stop_until)
 
     def _range(self, runs: Sequence[Array], curve: Array, sign: float) -> tuple[float, float]:
         if self.bounds is not None:

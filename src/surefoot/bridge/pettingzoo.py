@@ -35,6 +35,7 @@ if importlib.util.find_spec("pettingzoo") is None:
     raise MissingExtra("the PettingZoo bridge needs PettingZoo: pip install 'surefoot[pettingzoo]'")
 
 from surefoot.bridge.gymnasium import LinearPolicy
+from surefoot.experimental import experimental
 from surefoot.games.game import Game
 from surefoot.loop.streams import stream
 
@@ -132,6 +133,7 @@ class Episodes:
         return np.array([total[agent] for agent in self.agents])
 
 
+@experimental
 def environment_game(env: Any, policies: Mapping[str, LinearPolicy] | None = None, **options: Any) -> Game:
     """Return a game whose players choose the controllers of the agents of a parallel environment.
 

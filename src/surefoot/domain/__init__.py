@@ -7,8 +7,9 @@ from surefoot.domain.groups import Groups
 from surefoot.domain.moves import Dives, GraphPaths, Moves, MoveTable
 from surefoot.domain.parameter import Choice, Float, Int, Parameter
 from surefoot.domain.paths import Paths
-from surefoot.domain.perturbation import AroundEstimate, Ball, Perturbation, UnknownParameters, WeightedBox
+from surefoot.domain.perturbation import Ball, Perturbation, WeightedBox
 from surefoot.domain.space import Space
+from surefoot.domain.unknown import AroundEstimate, UnknownParameters
 
 __all__ = [
     "AroundEstimate",

@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import one_of
+
 __all__ = ["latin_hypercube", "sobol", "unit_design"]
 
 Array = NDArray[np.float64]
@@ -25,8 +27,7 @@ def unit_design(n: int, dimension: int, rng: np.random.Generator, method: str = 
     """
     if n < 0:
         raise ValueError(f"a design has n >= 0 points, got {n!r}")
-    if method not in ("sobol", "lhs"):
-        raise ValueError(f"method must be 'sobol' or 'lhs', got {method!r}")
+    one_of(method, "method", ("sobol", "lhs"))
     return (sobol if method == "sobol" else latin_hypercube)(n, dimension, rng)
 
 

@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
+
 __all__ = ["Dives", "GraphPaths", "MoveTable", "Moves"]
 
 Indices = NDArray[np.intp]
@@ -197,13 +199,6 @@ class MoveTable(Moves):
 
     def to_dict(self) -> dict[str, Any]:
         return {"moves": "MoveTable", "table": {str(place): rows.tolist() for place, rows in self._lists.items()}}
-
-
-def whole(value: Any, what: str, least: int) -> int:
-    """Return a whole number that is large enough, or raise a ValueError."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{what} must be a whole number from {least} on, got {value!r}")
-    return int(value)
 
 
 def _edges(adjacency: Any) -> tuple[Indices, Indices]:

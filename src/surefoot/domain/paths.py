@@ -28,9 +28,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import whole
 from surefoot.domain.base import Array, Domain, readonly
 from surefoot.domain.candidates import INLINE, Candidates
-from surefoot.domain.moves import Indices, Moves, whole
+from surefoot.domain.moves import Indices, Moves
 
 __all__ = ["Paths"]
 

@@ -31,7 +31,7 @@ __getattr__, __dir__, __all__ = lazy.names(
     {
         "agent": ["Agent", "regional_start"],
         "aggregate": ["audit_case", "clip_norms"],
-        "argmax": ["best_point", "regional_values", "spread_points"],
+        "argmax": ["best_point", "regional_values", "spread_points", "spread_table"],
         "coordinator": ["Coordinator"],
         "features": ["SharedFeatures", "draw_weights", "to_unit", "transform_outputs"],
         "messages": ["Broadcast", "Message"],

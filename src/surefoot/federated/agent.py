@@ -22,21 +22,23 @@ What differs: a measured point may be asked again (``repeats=False`` takes the b
 a random one). The width β_t of the theory is 1, as in all their experiments.
 
 Cost of one ask: that of :class:`~surefoot.policy.thompson.ThompsonSampling`, or one search of φ(x)ᵀω, O(C M) for C
-points tried. Cost of a message: O(t² (t + M)) for t < M measurements, else O(M² (t + M)).
+points tried, whose features are computed once for all agents of a process. Cost of a message: O(t² (t + M)) for t < M
+measurements, else O(M² (t + M)).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.domain import Candidates, Domain
-from surefoot.federated.argmax import best_point, regional_values
+from surefoot.experimental import experimental
+from surefoot.federated.argmax import best_point, spread_table
 from surefoot.federated.features import SharedFeatures, draw_weights, to_unit, transform_outputs
 from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions
@@ -53,6 +55,7 @@ OUTPUTS = ("standardize", "none", "rank")
 TRIES = 64  # blocks of points drawn before a sub-region counts as empty
 
 
+@experimental
 class Agent(ThompsonSampling):
     """One party of a federation; see the module's page.
 
@@ -119,8 +122,7 @@ class Agent(ThompsonSampling):
                 f"the shared features are for {features.dimension} coordinates, this domain has "
                 f"{domain.encoded_dimension}"
             )
-        if not isinstance(agent, (int, np.integer)) or isinstance(agent, bool) or agent < 0:
-            raise ValueError(f"agent must be a whole number from 0 on, got {agent!r}")
+        whole(agent, "agent")
         if outputs not in OUTPUTS:
             raise ValueError(f"outputs must be one of {', '.join(OUTPUTS)}, got {outputs!r}")
         if reuse not in ("once", "always"):
@@ -135,7 +137,7 @@ class Agent(ThompsonSampling):
         if (
             region is not None
             and isinstance(domain, Candidates)
-            and not (self.regions.index(self._unit) == region).any()
+            and not (self.regions.index(to_unit(domain, domain.points)) == region).any()
         ):
             raise ValueError(f"none of the {domain.size} candidates lies in sub-region {region}")
         self.region, self.outputs, self.reuse = region, outputs, reuse
@@ -151,8 +153,7 @@ class Agent(ThompsonSampling):
         Asked again for the same round it is the same draw of the same measurements, in another process too: two
         different draws for one round would tell more than one.
         """
-        if not isinstance(round, (int, np.integer)) or isinstance(round, bool) or round < 0:
-            raise ValueError(f"round must be a whole number from 0 on, got {round!r}")
+        whole(round, "round")
         if round not in self._sent:
             count = self._successes()
             self._commit({"event": "sent", "round": int(round), "measured": count})
@@ -280,22 +281,12 @@ class Agent(ThompsonSampling):
 
     def _highest(self, vectors: Array, regions: Regions, step: int) -> Proposal:
         if isinstance(self.domain, Candidates):
-            index = regions.index(self._unit)
-            return self._best_candidate(regional_values(self._table, vectors, index), step)
+            values = spread_table(self.shared, regions, self.domain).values(self.shared, vectors)
+            return self._best_candidate(values, step)
         X, y, _ = self.data()
         best = X[np.argsort(-y, kind="stable")[:3]] if len(y) else None
-        rng, taken = self.stream("maximize", step), self._excluded_points()
-        return Proposal(best_point(self.shared, vectors, regions, self.domain, rng=rng, seeds=best, exclude=taken))
-
-    @cached_property
-    def _unit(self) -> Array:
-        return to_unit(self.domain, self.domain.enumerate())
-
-    @cached_property
-    def _table(self) -> Array:
-        """φ at all candidates."""
-        table: Array = self.shared(self._unit)
-        return table
+        taken = self._excluded_points()
+        return Proposal(best_point(self.shared, vectors, regions, self.domain, seeds=best, exclude=taken))
 
 
 def regional_start(

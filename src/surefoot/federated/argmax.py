@@ -2,7 +2,8 @@
 
 The function jumps at the borders of sub-regions, so each is searched within its own bounds: many spread points first,
 since with a short length-scale it has on the order of (1/l)^d bumps, and then a climb from the best few of every
-sub-region, all of them at once.
+sub-region, all of them at once. The spread points are the same for all agents and rounds, so φ at them is computed once
+and kept as long as the features are: a search is then one product of matrices and the climb.
 
 >>> from surefoot import Box
 >>> features = SharedFeatures(1, 200, lengthscale=0.2, noise=1e-4, seed=0)
@@ -11,10 +12,13 @@ sub-region, all of them at once.
 >>> x.round(3)
 array([3.])
 
-On candidates everything is one product of matrices: :func:`regional_values`.
+On candidates, and on other small finite domains, everything is that product: :func:`regional_values`.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,8 +30,9 @@ from surefoot.federated.regions import Regions
 from surefoot.loop.climb import climb
 from surefoot.loop.errors import Exhausted
 from surefoot.loop.maximize import EXHAUSTIVE
+from surefoot.loop.streams import stream
 
-__all__ = ["best_point", "regional_values", "spread_points"]
+__all__ = ["Table", "best_point", "regional_values", "spread_points", "spread_table"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -36,6 +41,51 @@ PER_CELL = 8  # spread points for each length-scale cell
 FEWEST, MOST = 2**11, 2**16  # spread points in all
 STARTS = 8  # points of each sub-region that climb, 32 in all at least
 BLOCK = 2**14  # points evaluated at once
+TABLE = 2**23  # numbers of φ that are kept, 64 MiB
+TABLES = 4  # tables that are kept for the same features: the whole domain, and its sub-regions
+
+
+class Table(NamedTuple):
+    """Points of the unit cube (n, e), their sub-regions (n,), and φ at them (n, M) where it is small enough to keep.
+
+    >>> Table(np.zeros((3, 1)), np.zeros(3, dtype=np.intp), None).points.shape
+    (3, 1)
+    """
+
+    points: Array
+    region: Indices
+    phi: Array | None
+
+    def values(self, features: SharedFeatures, vectors: Array) -> Array:
+        """Return φ(x)ᵀω⁽ⁱ⁾ at all points, shape (n,)."""
+        if self.phi is not None:
+            return regional_values(self.phi, vectors, self.region)
+        parts = (np.array_split(a, 1 + len(a) // BLOCK) for a in (self.points, self.region))
+        return np.concatenate([regional_values(features(U), vectors, index) for U, index in zip(*parts, strict=True)])
+
+
+_kept: WeakKeyDictionary[SharedFeatures, dict[tuple[Regions, Domain], Table]] = WeakKeyDictionary()
+
+
+def spread_table(features: SharedFeatures, regions: Regions, domain: Domain) -> Table:
+    """Return the points that a search begins with: all of a small finite domain or of candidates, else spread ones.
+
+    They depend on nothing but what is public, and are made once.
+
+    >>> from surefoot import Box, Candidates
+    >>> features = SharedFeatures(1, 50, lengthscale=0.2, noise=1e-4, seed=0)
+    >>> spread_table(features, Regions((2,)), Candidates([0.0, 3.0, 4.0])).region
+    array([0, 1, 1])
+    >>> table = spread_table(features, Regions((2,)), Box.unit(1))
+    >>> table.phi.shape, spread_table(features, Regions((2,)), Box.unit(1)) is table
+    ((2048, 50), True)
+    """
+    mine = _kept.setdefault(features, {})
+    if (regions, domain) not in mine:
+        if len(mine) >= TABLES:
+            mine.pop(next(iter(mine)))
+        mine[regions, domain] = _table(features, regions, domain, stream(features.seed, "spread points"))
+    return mine[regions, domain]
 
 
 def regional_values(phi: Array, vectors: Array, index: Indices) -> Array:
@@ -65,7 +115,7 @@ def best_point(
     regions: Regions,
     domain: Domain,
     *,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     seeds: ArrayLike | None = None,
     exclude: ArrayLike | None = None,
     iterations: int = 30,
@@ -82,8 +132,8 @@ def best_point(
         The sub-regions.
     domain : Domain
         Where to search; small finite ones are searched exhaustively.
-    rng : Generator
-        Places the spread points.
+    rng : Generator, optional
+        Places the spread points anew. None takes those of :func:`spread_table`.
     seeds, exclude : arrays of shape (k, d), optional
         Points to try as well, and points that must not be returned.
     iterations : int
@@ -92,23 +142,23 @@ def best_point(
     >>> from surefoot import Int, Space
     >>> features = SharedFeatures(1, 100, lengthscale=0.2, noise=1e-4, seed=0)
     >>> peak = features(np.array([[0.5]]))
-    >>> best_point(features, peak, Regions((1,)), Space(depth=Int(1, 5)), rng=np.random.default_rng(0))
+    >>> best_point(features, peak, Regions((1,)), Space(depth=Int(1, 5)))
     array([3.])
     """
-    U, index = _spread(features, regions, domain, rng, seeds)
-    values = np.concatenate(
-        [
-            regional_values(features(block), vectors, part)
-            for block, part in zip(*(np.array_split(a, 1 + len(U) // BLOCK) for a in (U, index)), strict=True)
-        ]
-    )
+    table = spread_table(features, regions, domain) if rng is None else _table(features, regions, domain, rng)
+    U, index, values = table.points, table.region, table.values(features, vectors)
+    if seeds is not None and not _enumerated(domain) and len(np.atleast_2d(np.asarray(seeds))):
+        more = _on_domain(domain, to_unit(domain, domain.encode(seeds)))
+        inside = regions.index(more)
+        U, index = np.vstack([more, U]), np.concatenate([inside, index])
+        values = np.concatenate([regional_values(features(more), vectors, inside), values])
     if domain.continuous.any():
         first = _starts(values, index, max(STARTS, 32 // regions.count))
         ends, heights = _climb(features, vectors, regions, domain, U[first], index[first], iterations)
         U, values = np.vstack([ends, U]), np.concatenate([heights, values])
     taken = np.empty((0, domain.dimension)) if exclude is None else np.atleast_2d(np.asarray(exclude))
-    order = np.argsort(-values, kind="stable")
-    for block in (order[:8], order[8:]):
+    for count in (8, len(values)):
+        block = _top(values, count)
         X = domain.decode(domain.lower + U[block] * domain.extent())
         free = np.flatnonzero(~Candidates(taken).contains(X)) if len(taken) else np.arange(len(X))
         if free.size:
@@ -119,30 +169,41 @@ def best_point(
     raise Exhausted(f"no point was found besides the {len(taken)} excluded ones")
 
 
-def _spread(
-    features: SharedFeatures, regions: Regions, domain: Domain, rng: np.random.Generator, seeds: ArrayLike | None
-) -> tuple[Array, Indices]:
-    """Points of the unit cube (n, e) and their sub-regions (n,): all of a small finite domain, else as many in each."""
-    if domain.size is not None and domain.size <= EXHAUSTIVE:
+def _table(features: SharedFeatures, regions: Regions, domain: Domain, rng: np.random.Generator) -> Table:
+    if _enumerated(domain):
         U = to_unit(domain, domain.encode(domain.enumerate()))
-        return U, regions.index(U)
+        return Table(U, regions.index(U), features(U))
     lower, upper = regions.boxes
     design = unit_design(spread_points(features, regions.count), features.dimension, rng)
     U = (lower[:, None] + design * (upper - lower)[:, None]).reshape(-1, features.dimension)
     if not domain.continuous.all():  # integers and choices: what is near, which may lie in another sub-region
         U = to_unit(domain, domain.project(domain.lower + U * domain.extent()))
-    if seeds is not None and len(np.atleast_2d(np.asarray(seeds))):
-        U = np.vstack([to_unit(domain, domain.encode(seeds)), U])
-    U[:, domain.upper == domain.lower] = 0.0  # what cannot vary
-    return U, regions.index(U)
+    U = _on_domain(domain, U)
+    return Table(U, regions.index(U), features(U) if U.shape[0] * features.count <= TABLE else None)
+
+
+def _enumerated(domain: Domain) -> bool:
+    """Whether a search looks at every point of the domain."""
+    return isinstance(domain, Candidates) or (domain.size is not None and domain.size <= EXHAUSTIVE)
+
+
+def _on_domain(domain: Domain, U: Array) -> Array:
+    """Points of the unit cube with 0 where the domain cannot vary."""
+    U[:, domain.upper == domain.lower] = 0.0
+    return U
 
 
 def _starts(values: Array, index: Indices, count: int) -> Indices:
     """The rows of the highest values in each sub-region."""
-    order = np.lexsort((-values, index))
-    regions = index[order]
-    rank = np.arange(len(order)) - np.searchsorted(regions, regions)
-    return order[rank < count]
+    rows = [np.flatnonzero(index == i) for i in range(int(index.max()) + 1)]
+    return np.concatenate([each[_top(values[each], count)] for each in rows])
+
+
+def _top(values: Array, count: int) -> Indices:
+    """The places of the highest values, the highest first, without sorting the rest."""
+    rows = np.argpartition(-values, count - 1)[:count] if count < len(values) else np.arange(len(values))
+    best: Indices = rows[np.argsort(-values[rows], kind="stable")]
+    return best
 
 
 def _climb(

@@ -39,6 +39,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
+from surefoot.experimental import experimental
 from surefoot.federated.aggregate import aggregate
 from surefoot.federated.features import SharedFeatures
 from surefoot.federated.messages import Broadcast, Message
@@ -63,6 +65,7 @@ HUGE = 1e3  # norms above this many √M are no posterior draws
 GRID = 1.0 + 1e-9  # what the sampler's grid may cost in privacy, paid in noise
 
 
+@experimental
 class Coordinator:
     """Collects messages and releases broadcasts; see the module's page.
 
@@ -136,7 +139,7 @@ class Coordinator:
     ) -> None:
         if not isinstance(features, SharedFeatures):
             raise TypeError(f"features must be SharedFeatures, got {type(features).__name__}")
-        self.features, self.agents = features, _whole("agents", agents, 1)
+        self.features, self.agents = features, whole(agents, "agents", 1)
         self.regions = regions if isinstance(regions, Regions) else Regions.split(regions, features.dimension)
         if self.regions.dimension != features.dimension:
             raise ValueError(f"regions cut {self.regions.dimension} coordinates, features have {features.dimension}")
@@ -156,7 +159,7 @@ class Coordinator:
         if ledger is not None and not self.noise_multiplier:
             raise ValueError("a release without noise has no finite epsilon: a ledger needs noise_multiplier > 0")
         self.clip = float(clip)
-        self.rounds = None if rounds is None else _whole("rounds", rounds, 1)
+        self.rounds = None if rounds is None else whole(rounds, "rounds", 1)
         self.weighting = Weighting() if weighting is None else weighting
         self.schedule: Schedule = Decay() if schedule is None else schedule
         self.public_coin, self.average_uniform, self.sensitivity = public_coin, average_uniform, sensitivity
@@ -261,7 +264,7 @@ class Coordinator:
         if self._private is not None:
             rows = [{"agent": n, "round": round, "vector": row.tolist()} for n, row in enumerate(vectors)]
             self._private.append(*({"event": "collected", **row} for row in rows))
-        self._newest[:], self._vectors[:] = _whole("round", round, 0), vectors
+        self._newest[:], self._vectors[:] = whole(round, "round", 0), vectors
 
     def _check_vector(self, who: str, vector: Array) -> None:
         if vector.shape != (self.features.count,):
@@ -282,7 +285,7 @@ class Coordinator:
 
         Messages are not waited for: it is made of what has been collected.
         """
-        round = self.round if round is None else _whole("round", round, 0)
+        round = self.round if round is None else whole(round, "round", 0)
         if round in self._released:
             return self._released[round]
         if round < self.round:
@@ -388,9 +391,3 @@ class Coordinator:
     def __repr__(self) -> str:
         private = f"z={self.noise_multiplier:g}, q={self.sampling:g}" if self.noise_multiplier else "no noise"
         return f"Coordinator(agents={self.agents}, regions={self.regions.count}, {private}, round={self.round})"
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-    return int(value)

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.loop.errors import SurefootError
 from surefoot.loop.journal import SCHEMA, check_schema
 
@@ -95,8 +96,8 @@ class Message(_Wire):
     vector: Array
 
     def __post_init__(self) -> None:
-        _set(self, "agent", _whole("agent", self.agent))
-        _set(self, "round", _whole("round", self.round))
+        _set(self, "agent", whole(self.agent, "agent"))
+        _set(self, "round", whole(self.round, "round"))
         _check_hash(self.features)
         _set(self, "vector", _numbers("vector", self.vector, 1))
 
@@ -145,11 +146,11 @@ class Broadcast(_Wire):
     simulated: bool = False
 
     def __post_init__(self) -> None:
-        _set(self, "round", _whole("round", self.round))
+        _set(self, "round", whole(self.round, "round"))
         _check_hash(self.features)
         if not isinstance(self.parts, (list, tuple)) or not self.parts:
             raise ValueError(f"parts is a list of whole numbers, one for each coordinate, got {self.parts!r}")
-        _set(self, "parts", tuple(_whole("parts", part, 1) for part in self.parts))
+        _set(self, "parts", tuple(whole(part, "parts", 1) for part in self.parts))
         for name in ("coin", "simulated"):
             if not isinstance(getattr(self, name), bool) and not (name == "coin" and self.coin is None):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
@@ -176,12 +177,6 @@ class Broadcast(_Wire):
 
 def _set(owner: object, name: str, value: Any) -> None:
     object.__setattr__(owner, name, value)
-
-
-def _whole(name: str, value: Any, least: int = 0) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-    return int(value)
 
 
 def _check_hash(value: Any) -> None:

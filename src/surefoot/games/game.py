@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.domain import Candidates, Domain
+from surefoot.experimental import experimental
 from surefoot.games.mind import Pool
 from surefoot.games.player import Player
 from surefoot.games.rounds import Round
@@ -197,6 +198,7 @@ class Match:
         return regret
 
 
+@experimental
 def play(
     game: Game, players: Sequence[Player], rounds: int, *, initial: int = 1, seed: int = 0, watch: Any = None
 ) -> Match:

@@ -39,6 +39,7 @@ from scipy.special import ndtri
 
 from surefoot.belief.gp import GP
 from surefoot.domain import Box, Candidates, Domain, Space
+from surefoot.experimental import experimental
 from surefoot.games.hedge import GPMW
 from surefoot.games.mind import Log, Mind, Pool
 from surefoot.games.payoffs import ExpectedScore, JointActions, PayoffBelief
@@ -88,6 +89,7 @@ class PublishedWidth:
         return cls(**data)
 
 
+@experimental
 class Player(Policy):
     """One player of a repeated game.
 

@@ -9,42 +9,17 @@ An experiment file needs one import line::
 :mod:`surefoot.lab.datasets`.
 """
 
-from surefoot.lab import datasets, problems, samples
-from surefoot.lab.claims import Equal, Exact, Number, Order, Share, Trend, falls, one_standard_error, rises
-from surefoot.lab.comparison import compare
-from surefoot.lab.experiment import Budget, Data, Experiment, Replicate, Trace, experiment, find, names
-from surefoot.lab.problems import Problem
-from surefoot.lab.readings import Metric, across, ascending, derived, event, highest, lowest, slope
+from surefoot import lazy
+from surefoot.lab.experiment import experiment as experiment  # at once: else the module of the same name would be found
 
-__all__ = [
-    "Budget",
-    "Data",
-    "Equal",
-    "Exact",
-    "Experiment",
-    "Metric",
-    "Number",
-    "Order",
-    "Problem",
-    "Replicate",
-    "Share",
-    "Trace",
-    "Trend",
-    "across",
-    "ascending",
-    "compare",
-    "datasets",
-    "derived",
-    "event",
-    "experiment",
-    "falls",
-    "find",
-    "highest",
-    "lowest",
-    "names",
-    "one_standard_error",
-    "problems",
-    "rises",
-    "samples",
-    "slope",
-]
+__getattr__, __dir__, __all__ = lazy.names(
+    __name__,
+    {
+        "claims": ["Equal", "Exact", "Number", "Order", "Share", "Trend", "falls", "one_standard_error", "rises"],
+        "comparison": ["compare"],
+        "experiment": ["Budget", "Data", "Experiment", "Replicate", "Trace", "experiment", "find", "names"],
+        "problems": ["Problem"],
+        "readings": ["Metric", "across", "ascending", "derived", "event", "highest", "lowest", "slope"],
+    },
+    modules={name: f"surefoot.lab.{name}" for name in ("datasets", "problems", "samples")},
+)

@@ -42,7 +42,9 @@ class Latent(Protocol):
     (1, 2, 2)
     """
 
-    dimension: int
+    @property
+    def dimension(self) -> int:
+        """How many numbers stand for an image."""
 
     def encode(self, images: Array) -> Array:
         """Return latent points (k, dimension) of images (k, ...)."""

@@ -41,15 +41,15 @@ verdict is None).
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri
 
+from surefoot.lab.claim import MARKS, Claim, Verdict, finding, finite, listed, side
 from surefoot.lab.intervals import FEWEST, bootstrap_interval, page, resamples, t_interval, wilson
 from surefoot.lab.readings import Comparison, Reading, Replicates, Series, as_reading, paired, slope_weights
 
@@ -69,133 +69,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-Verdict = Literal["holds", "fails", "undecided"]
-Statistic = Callable[..., Any]
-
-MARKS = ("reproduced", "doubtful", "not-reproduced", "contradicted", "needs-original", "card")
-
-STATISTICS: dict[str, Statistic] = {
-    "mean": np.mean,
-    "median": np.median,
-    "std": lambda values, axis=-1: np.std(values, axis=axis, ddof=min(1, values.shape[axis] - 1)),
-    "trimmed": lambda values, axis=-1: stats.trim_mean(values, 0.05, axis=axis),
-}
-
-
-@dataclass(frozen=True)
-class Claim(ABC):
-    """A statement that repetitions of an experiment can confirm or contradict.
-
-    Parameters
-    ----------
-    name : str
-        The statement, in words.
-    marks : tuple of str
-        What the register says about it, out of :data:`MARKS`.
-    note : str
-        Anything a reader of the verdict should know.
-    statistic : str or callable
-        What is compared over the repetitions: "mean" (t interval), "median", "std", "trimmed" (5 % on each side), or a
-        function of (values, axis=). All but the mean use a paired bootstrap, which needs five repetitions.
-    exact : bool
-        The readings have no sampling error, so that one repetition decides.
-
-    >>> Exact("six columns", {}, marks=("surprising",))
-    Traceback (most recent call last):
-    ...
-    ValueError: unknown mark 'surprising'; known are reproduced, doubtful, ...
-    """
-
-    name: str
-    marks: tuple[str, ...] = field(default=(), kw_only=True)
-    note: str = field(default="", kw_only=True)
-    statistic: str | Statistic = field(default="mean", kw_only=True)
-    exact: bool = field(default=False, kw_only=True)
-
-    form: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "marks", (self.marks,) if isinstance(self.marks, str) else tuple(self.marks))
-        for mark in self.marks:
-            if mark not in MARKS:
-                raise ValueError(f"unknown mark {mark!r}; known are {', '.join(MARKS)}")
-        if isinstance(self.statistic, str) and self.statistic not in STATISTICS:
-            raise ValueError(f"unknown statistic {self.statistic!r}; known are {', '.join(STATISTICS)}")
-
-    @abstractmethod
-    def examine(self, replicates: Replicates) -> list[dict[str, Any]]:
-        """Return one finding per test: ``label, published, estimate, interval, n, verdict``."""
-
-    def combine(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return the verdict of the claim from those of its tests: all must hold, one failure is a failure."""
-        if "fails" in verdicts:
-            return "fails"
-        return "holds" if verdicts and all(v == "holds" for v in verdicts) else "undecided"
-
-    def judge(self, replicates: Replicates) -> dict[str, Any]:
-        """Return the JSON-able entry of ``results.json``.
-
-        ``published``, ``estimate`` and ``interval`` are plain for a single test and lists for several, in the order of
-        ``tests``. A claim that cannot be judged (a reading that fits no repetition) is undecided and says why.
-        """
-        tests = self.examine(replicates)
-        judged = "needs-original" not in self.marks
-        verdict = self.combine([test["verdict"] for test in tests]) if judged else None
-        if not judged:
-            tests = [{**test, "verdict": None} for test in tests]
-        empty = [test["label"] for test in tests if test["n"] == 0]
-        note = "; ".join(filter(None, [self.note, f"no data for {', '.join(empty)}" if empty else ""]))
-        one = len(tests) == 1
-        entry: dict[str, Any] = {"name": self.name, "form": self.form}
-        for key in ("published", "estimate", "interval"):
-            entry[key] = tests[0][key] if one else [test[key] for test in tests]
-        expected = {"expected": "fails"} if "contradicted" in self.marks else {}
-        return {**entry, "verdict": verdict, **expected, "marks": list(self.marks), "note": note, "tests": tests}
-
-    def _statistic(self) -> Statistic:
-        return STATISTICS[self.statistic] if isinstance(self.statistic, str) else self.statistic
-
-    def _difference(self, a: Array, b: Array, level: float) -> tuple[float, float, float]:
-        """Statistic of b less that of a over the repetitions, with its interval."""
-        if a.size == 0:
-            return math.nan, -math.inf, math.inf
-        if self.statistic == "mean":
-            return t_interval(b - a, level, exact=self.exact)
-        f = self._statistic()
-        return bootstrap_interval(
-            lambda pick: f(b[pick], axis=-1) - f(a[pick], axis=-1), a.size, level, exact=self.exact
-        )
-
-
-def _side(low: float, high: float, *, strict: bool = True) -> Verdict:
-    """On which side of 0 the interval lies; a claim of "at least" also holds on the border."""
-    if low > 0 or (not strict and low >= 0):
-        return "holds"
-    return "fails" if high < 0 else "undecided"
-
-
-def _finding(
-    label: str, published: Any, estimate: float, interval: tuple[float, float], n: int, verdict: Verdict
-) -> dict[str, Any]:
-    low, high = ((x if math.isfinite(x) else None) for x in interval)
-    number = estimate if math.isfinite(estimate) else None
-    return {
-        "label": label,
-        "published": published,
-        "estimate": number,
-        "interval": [low, high],
-        "n": int(n),
-        "verdict": verdict,
-    }
-
-
-def _listed(tests: Any) -> tuple[Any, ...]:
-    return tuple(tests) if isinstance(tests, Sequence | set) else (tests,)
-
-
-def _finite(reading: Reading, replicates: Replicates) -> Array:
-    values = np.atleast_1d(reading.values(replicates))
-    return values[np.isfinite(values)]
 
 
 @dataclass(frozen=True)
@@ -227,13 +100,13 @@ class Exact(Claim):
         findings = []
         if isinstance(self.cells, Mapping):
             for reading, number in self.cells.items():
-                values = _finite(reading, replicates)
+                values = finite(reading, replicates)
                 gap = np.abs(values - float(number))
                 worst = values[gap.argmax()] if values.size else math.nan
                 ok = values.size > 0 and gap.max() <= self.tolerance
                 findings.append(self._cell(reading.label, float(number), float(worst), values, ok))
         else:
-            for test in _listed(self.cells):
+            for test in listed(self.cells):
                 small, large = test.paired(replicates)
                 room = large - small
                 # A strict inequality between computed numbers needs no slack; a weak one is equality up to rounding.
@@ -245,7 +118,7 @@ class Exact(Claim):
     def _cell(self, label: str, published: Any, worst: float, values: Array, ok: bool) -> dict[str, Any]:
         verdict: Verdict = "undecided" if values.size == 0 else "holds" if ok else "fails"
         interval = (float(values.min()), float(values.max())) if values.size else (math.nan, math.nan)
-        return _finding(label, published, worst, interval, values.size, verdict)
+        return finding(label, published, worst, interval, values.size, verdict)
 
 
 @dataclass(frozen=True)
@@ -278,13 +151,13 @@ class Number(Claim):
 
     def examine(self, replicates: Replicates) -> list[dict[str, Any]]:
         """Return one finding per cell; the interval is the estimate ± 2 combined standard errors."""
-        return [self._cell(r, p, _finite(r, replicates)) for r, p in self.cells.items()]
+        return [self._cell(r, p, finite(r, replicates)) for r, p in self.cells.items()]
 
     def _cell(self, reading: Reading, published: float | tuple[float, float], values: Array) -> dict[str, Any]:
         number, printed = published if isinstance(published, tuple) else (published, None)
         shown: Any = [number, printed] if printed is not None else float(number)
         if values.size == 0:
-            return _finding(reading.label, shown, math.nan, (math.nan, math.nan), 0, "undecided")
+            return finding(reading.label, shown, math.nan, (math.nan, math.nan), 0, "undecided")
         estimate = float(self._statistic()(values, axis=-1))
         own = self._standard_error(values)
         spread = own * math.sqrt(values.size)
@@ -293,7 +166,7 @@ class Number(Claim):
         allowed = max(self.tolerance or 0.0, (self.relative or 0.0) * abs(number), 1e-12 * (1 + abs(number)))
         agrees = off <= allowed or off <= 2 * se < math.inf
         verdict: Verdict = "holds" if agrees else "fails" if off > 3 * se else "undecided"
-        return _finding(reading.label, shown, estimate, (estimate - 2 * se, estimate + 2 * se), values.size, verdict)
+        return finding(reading.label, shown, estimate, (estimate - 2 * se, estimate + 2 * se), values.size, verdict)
 
     def _standard_error(self, values: Array) -> float:
         if self.exact:
@@ -329,11 +202,11 @@ class Order(Claim):
     def examine(self, replicates: Replicates) -> list[dict[str, Any]]:
         """Return one finding per comparison: the paired difference on the claimed side and its 95 % interval."""
         findings = []
-        for test in _listed(self.tests):
+        for test in listed(self.tests):
             small, large = test.paired(replicates)
             estimate, low, high = self._difference(small, large, 0.95)
-            verdict = _side(low, high, strict=test.strict) if small.size else "undecided"
-            findings.append(_finding(test.label, test.label, estimate, (low, high), small.size, verdict))
+            verdict = side(low, high, strict=test.strict) if small.size else "undecided"
+            findings.append(finding(test.label, test.label, estimate, (low, high), small.size, verdict))
         return findings
 
 
@@ -382,7 +255,7 @@ class Equal(Claim):
             a, b = paired(first, other, replicates)
             label = f"{first.label} = {other.label}"
             if a.size == 0:
-                findings.append(_finding(label, None, math.nan, (math.nan, math.nan), 0, "undecided"))
+                findings.append(finding(label, None, math.nan, (math.nan, math.nan), 0, "undecided"))
                 continue
             margin = self._margin(first, a, b, replicates)
             estimate, low, high = self._difference(b, a, 0.90)
@@ -392,7 +265,7 @@ class Equal(Claim):
             elif low > margin or high < -margin:
                 verdict = "fails"
             published = margin if math.isfinite(margin) else None  # one repetition has no standard error
-            findings.append(_finding(f"{label} ± {margin:.3g}", published, estimate, (low, high), a.size, verdict))
+            findings.append(finding(f"{label} ± {margin:.3g}", published, estimate, (low, high), a.size, verdict))
         return findings
 
     def _margin(self, reading: Reading, a: Array, b: Array, replicates: Replicates) -> float:
@@ -405,7 +278,7 @@ class Equal(Claim):
         if not isinstance(reading, Series):
             raise ValueError(f"the default margin needs a plain series reading, not {reading.label!r}: give margin=")
         methods = sorted({name for traces in replicates for name in traces})
-        means = [values.mean() for name in methods if (values := _finite(reading.of(name), replicates)).size]
+        means = [values.mean() for name in methods if (values := finite(reading.of(name), replicates)).size]
         return 0.25 * float(np.ptp(means))
 
 
@@ -470,21 +343,21 @@ class Trend(Claim):
 
     def examine(self, replicates: Replicates) -> list[dict[str, Any]]:
         """Return one finding per ordering: the slope and its 95 % interval."""
-        return [self._trend(ordering, replicates) for ordering in _listed(self.orderings)]
+        return [self._trend(ordering, replicates) for ordering in listed(self.orderings)]
 
     def _trend(self, ordering: Ordering, replicates: Replicates) -> dict[str, Any]:
         table = np.stack([np.atleast_1d(reading.values(replicates)) for reading in ordering.readings], axis=1)
         table = table[np.isfinite(table).all(axis=1)]
         published = "rises" if ordering.sign > 0 else "falls"
         if table.shape[0] == 0:
-            return _finding(ordering.label, published, math.nan, (math.nan, math.nan), 0, "undecided")
+            return finding(ordering.label, published, math.nan, (math.nan, math.nan), 0, "undecided")
         estimate, low, high = self._slope(table)
-        verdict = _side(*((low, high) if ordering.sign > 0 else (-high, -low)))
+        verdict = side(*((low, high) if ordering.sign > 0 else (-high, -low)))
         if self.statistic == "mean" and not self.exact:
             z = ordering.sign * page(table)
-            if (verdict == "holds" and z < stats.norm.ppf(0.95)) or (verdict == "fails" and z > stats.norm.ppf(0.05)):
+            if (verdict == "holds" and z < ndtri(0.95)) or (verdict == "fails" and z > ndtri(0.05)):
                 verdict = "undecided"
-        return _finding(ordering.label, published, estimate, (low, high), table.shape[0], verdict)
+        return finding(ordering.label, published, estimate, (low, high), table.shape[0], verdict)
 
     def _slope(self, table: Array) -> tuple[float, float, float]:
         weights = slope_weights(np.arange(1.0, table.shape[1] + 1))
@@ -516,10 +389,10 @@ class Share(Claim):
     def examine(self, replicates: Replicates) -> list[dict[str, Any]]:
         """Return one finding per test: the share and its Wilson 95 % interval."""
         findings = []
-        for test in _listed(self.tests):
+        for test in listed(self.tests):
             small, large = test.paired(replicates)
             if small.size == 0:
-                findings.append(_finding(test.label, None, math.nan, (math.nan, math.nan), 0, "undecided"))
+                findings.append(finding(test.label, None, math.nan, (math.nan, math.nan), 0, "undecided"))
                 continue
             events, number, sign = (
                 (large, small, 1) if np.ndim(test.small.values(replicates)) == 0 else (small, large, -1)
@@ -531,13 +404,13 @@ class Share(Claim):
             # The interval never passes 0 or 1, so that "at least 0" and "at most 1" hold on the border.
             room = (low - claimed, high - claimed) if sign > 0 else (claimed - high, claimed - low)
             findings.append(
-                _finding(
+                finding(
                     test.label,
                     claimed,
                     float(events.mean()),
                     (low, high),
                     events.size,
-                    _side(*room, strict=test.strict),
+                    side(*room, strict=test.strict),
                 )
             )
         return findings

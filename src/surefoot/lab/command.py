@@ -5,8 +5,9 @@ The command line parses the words; everything it does is :func:`reproduce`.
 
 from __future__ import annotations
 
+import builtins
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from surefoot.lab import datasets
 from surefoot.lab.experiment import Experiment, find, names
 from surefoot.lab.results import claim_rows
 from surefoot.lab.runner import run
-from surefoot.loop.errors import MissingData
+from surefoot.loop.errors import MissingData, MissingExtra
 
 __all__ = ["reproduce", "select"]
 
@@ -62,7 +63,7 @@ def reproduce(
     ids : sequence of str
         Experiments or families.
     all : bool
-        Every experiment; those whose data are not on this machine are named and left out.
+        Every experiment; those that cannot be run here are left out and named at the end, with the reason.
     list : bool
         Only list what there is (also when nothing is chosen).
     full : bool
@@ -82,8 +83,8 @@ def reproduce(
     ------
     ValueError
         An id is unknown, or stored results were made with other settings.
-    MissingData
-        An experiment asked for by name needs data that are not on this machine.
+    MissingData, MissingExtra
+        An experiment asked for by name needs data that are not on this machine, or none of those asked for can be run.
 
     >>> import io
     >>> reproduce(list=True, console=Console(file=io.StringIO()))
@@ -98,18 +99,25 @@ def reproduce(
         for experiment in experiments:
             for name in experiment.data.names:
                 datasets.locate(name)
-    outcomes = []
-    for experiment in experiments:
-        options = {"mode": "full" if full else "quick", "minutes": minutes, "workers": workers}
-        try:
-            data = _run(experiment, screen, out=out, resume=resume, **options)
-        except MissingData as error:
-            screen.print(f"[yellow]{experiment.id} left out:[/] {escape(str(error))}", highlight=False)
-            continue
-        outcomes.append(data)
-        _show(data, Path(out) / experiment.id, screen)
-    if len(outcomes) > 1:
-        _summary(outcomes, screen)
+    options = {"mode": "full" if full else "quick", "minutes": minutes, "workers": workers, "resume": resume}
+    outcomes: builtins.list[dict[str, Any]] = []
+    left: dict[str, Exception] = {}
+    try:
+        for experiment in experiments:
+            try:
+                data = _run(experiment, screen, out=out, **options)
+            except (MissingData, MissingExtra, ValueError) as error:
+                if isinstance(error, ValueError) and not (all and resume):  # else: stored with other settings
+                    raise
+                left[experiment.id] = error
+                continue
+            outcomes.append(data)
+            _show(data, Path(out) / experiment.id, screen)
+    finally:  # what was done is said after Ctrl-C too
+        if len(outcomes) + len(left) > 1:
+            _summary(outcomes, left, screen)
+    if left and not outcomes:
+        raise next(iter(left.values()))
     return outcomes
 
 
@@ -147,8 +155,13 @@ def _show(data: dict[str, Any], folder: Path, screen: Console) -> None:
     settings = data["settings"]
     done = f"{data['repetitions']} of {settings['planned']} repetitions ({settings['budget']}; {settings['stopped']})"
     screen.print(f"\n[bold]{data['id']}[/]: {escape(settings['title'])}\n{escape(done)}", highlight=False)
+    failed: dict[str, builtins.list[str]] = {}
     for failure in data["failures"]:
-        screen.print(f"[red]repetition {failure['replicate']} failed:[/] {escape(failure['error'])}", highlight=False)
+        failed.setdefault(failure["error"], []).append(str(failure["replicate"]))
+    for error, which in failed.items():
+        words = f"repetition {which[0]}" if len(which) == 1 else f"{len(which)} repetitions ({', '.join(which[:5])}"
+        words += "" if len(which) == 1 else ", …)" if len(which) > 5 else ")"
+        screen.print(f"[red]{words} failed:[/] {escape(error)}", highlight=False)
     table = Table("", "claim", "published", "ours", "n", "verdict")
     for *cells, verdict in claim_rows(data, most=6):
         color = _COLORS.get(verdict.split(" ")[0])
@@ -157,11 +170,18 @@ def _show(data: dict[str, Any], folder: Path, screen: Console) -> None:
     screen.print(f"results in {escape(str(folder))}", highlight=False, soft_wrap=True)
 
 
-def _summary(outcomes: Sequence[dict[str, Any]], screen: Console) -> None:
+def _summary(outcomes: Sequence[dict[str, Any]], left: Mapping[str, Exception], screen: Console) -> None:
+    """One row per experiment, then those without a repetition and those that were not run, with the reason."""
     words = ("holds", "fails", "undecided", "not judged", "failures")
     table = Table(Column("id", no_wrap=True), "repetitions", *words)
     for data in outcomes:
         verdicts = [claim["verdict"] or "not judged" for claim in data["claims"]]
         counts = [verdicts.count(word) for word in words[:-1]]
         table.add_row(data["id"], str(data["repetitions"]), *map(str, [*counts, len(data["failures"])]))
-    screen.print(table)
+    if outcomes:
+        screen.print(table)
+    late = [d["id"] for d in outcomes if not d["repetitions"] and d["settings"]["stopped"] == "time limit"]
+    if late:
+        screen.print(f"[yellow]no repetition finished in time:[/] {', '.join(late)}", highlight=False)
+    for id, error in left.items():
+        screen.print(f"[yellow]{id} left out:[/] {escape(str(error))}", highlight=False, soft_wrap=True)

@@ -42,9 +42,17 @@ class Curves(Protocol):
     >>> problem: Curves = synthetic_curves("plateau")
     """
 
-    name: str
-    domain: Domain
-    epochs: int
+    @property
+    def name(self) -> str:
+        """What plots call it."""
+
+    @property
+    def domain(self) -> Domain:
+        """Where configurations may lie."""
+
+    @property
+    def epochs(self) -> int:
+        """Length of a curve."""
 
     @property
     def best(self) -> float:

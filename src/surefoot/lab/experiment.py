@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.lab.claims import Claim
+from surefoot.lab.claim import Claim
 from surefoot.loop.errors import MissingData
 from surefoot.loop.streams import as_integer, stream
 
@@ -74,7 +74,7 @@ class Trace:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers, null for NaN."""
-        plain = {name: np.where(np.isnan(array), None, array) for name, array in self.metrics.items()}
+        plain = {name: np.where(np.isnan(array), np.array(None), array) for name, array in self.metrics.items()}
         return {name: array.tolist() for name, array in plain.items()}
 
     @classmethod
@@ -167,7 +167,7 @@ class Data:
     kind : str
         "published" (the data of the document), "synthetic" (drawn or simulated), "substitute" (other data of the same
         kind: only orders carry over, and every report says so in its title), or "unobtainable".
-    names : tuple of str
+    names : str or tuple of str
         Data sets of :mod:`surefoot.lab.datasets` that must be on this machine.
     instead_of : str
         What a substitute stands for.
@@ -177,7 +177,7 @@ class Data:
     """
 
     kind: str = "synthetic"
-    names: tuple[str, ...] = ()
+    names: str | tuple[str, ...] = ()
     instead_of: str = ""
 
     def __post_init__(self) -> None:

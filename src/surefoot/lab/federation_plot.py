@@ -38,7 +38,9 @@ def draw(curves: Mapping[str, Array], signal: Array | None, path: Path, *, measu
     True
     """
     with canvas(8.6 if signal is not None else 5.6, 3.4) as figure:
-        axes = np.atleast_1d(figure.subplots(1, 2, width_ratios=[3, 2]) if signal is not None else figure.subplots())
+        axes = figure.subplots(
+            1, 1 if signal is None else 2, width_ratios=None if signal is None else [3, 2], squeeze=False
+        )[0]
         for (name, runs), (role, line) in zip(curves.items(), LOOKS * len(curves), strict=False):
             mean, rounds = runs.mean(axis=0), np.arange(runs.shape[1])
             axes[0].plot(rounds, mean, color=color(role), linestyle=line, linewidth=1.6, label=name)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 __all__ = ["FEWEST", "bootstrap_interval", "page", "resamples", "t_interval", "wilson"]
 
@@ -36,7 +36,7 @@ def t_interval(values: Array, level: float, *, exact: bool = False) -> Interval:
     n, mean = values.size, float(values.mean())
     if exact or n < 2:
         return (mean, mean, mean) if exact else (mean, -math.inf, math.inf)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) / math.sqrt(n))
+    half = float(stdtrit(n - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(n))
     return mean, mean - half, mean + half
 
 
@@ -76,7 +76,7 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, flo
     """
     if not 0 <= successes <= trials or trials == 0:
         raise ValueError(f"need 0 <= successes <= trials > 0, got {successes} of {trials}")
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     share, z2 = successes / trials, z * z / trials
     centre = (share + z2 / 2) / (1 + z2)
     half = z * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials)) / (1 + z2)
@@ -92,8 +92,10 @@ def page(table: Array) -> float:
     >>> page(np.tile([1.0, 2.0, 3.0], (8, 1)))
     4.0
     """
+    from scipy.stats import rankdata  # slow to import, and seldom needed
+
     position = np.arange(table.shape[1]) - (table.shape[1] - 1) / 2
-    ranks = stats.rankdata(table, axis=1)
+    ranks = rankdata(table, axis=1)
     ranks = ranks - ranks.mean(axis=1, keepdims=True)
     # Var Σⱼ aⱼ b_π(j) = Σa² Σb²/(k − 1) over random permutations π, for centred a and b: exact under ties.
     variance = (position**2).sum() * (ranks**2).sum() / (table.shape[1] - 1)

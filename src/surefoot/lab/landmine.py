@@ -17,6 +17,7 @@ Reference: Xue, Liao, Carin & Krishnapuram 2007 (the data); Dai, Low & Jaillet 2
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,8 +96,8 @@ def curve(scores: ArrayLike, truth: ArrayLike) -> float:
 @cache
 def _images(field: int) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.bool_]]:
     """Training images and labels, validation images and labels, in the authors' order of their split."""
-    table = _table()
-    parts = []
+    table: dict[str, Any] = dict(_table())
+    parts: list[Any] = []
     for train in (True, False):
         rows = np.flatnonzero((table["task"] == field) & (table["is_train"] == train))
         rows = rows[np.argsort(table["position_in_split"][rows])]

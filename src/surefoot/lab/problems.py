@@ -23,7 +23,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 
 from surefoot.domain import Box, Candidates, Domain
 
@@ -280,6 +279,8 @@ def michalewicz(d: int = 2) -> Problem:
 
 @cache
 def _michalewicz_axis(i: int) -> float:
+    from scipy.optimize import minimize_scalar  # slow to import, and only needed here
+
     def f(x: Array) -> Array:
         return np.sin(x) * np.sin(i * x**2 / np.pi) ** 20
 

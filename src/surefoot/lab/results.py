@@ -202,18 +202,19 @@ def _method(entry: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(rows) + "\n  }"
 
 
-def _number(value: Any) -> str:
+def number_text(value: Any) -> str:
+    """Return a number, or a number and its standard error, in four digits; a dash for None."""
     if isinstance(value, list):
-        return " ± ".join(_number(v) for v in value)
+        return " ± ".join(number_text(v) for v in value)
     return "–" if value is None else f"{value:.4g}" if isinstance(value, int | float) else str(value)
 
 
 def _cells(code: str, text: str, test: Mapping[str, Any], verdict: str) -> list[str]:
     interval = test.get("interval") or [None, None]
-    span = f" [{_number(interval[0])}, {_number(interval[1])}]" if interval != [None, None] else ""
+    span = f" [{number_text(interval[0])}, {number_text(interval[1])}]" if interval != [None, None] else ""
     published = test.get("published")
-    shown = "" if published == test.get("label") else _number(published)
-    return [code, text, shown, f"{_number(test.get('estimate'))}{span}", str(test.get("n", "")), verdict]
+    shown = "" if published == test.get("label") else number_text(published)
+    return [code, text, shown, f"{number_text(test.get('estimate'))}{span}", str(test.get("n", "")), verdict]
 
 
 def claim_rows(data: Mapping[str, Any], *, most: int | None = None) -> list[list[str]]:
@@ -252,15 +253,16 @@ def markdown(data: Mapping[str, Any]) -> str:
         status += f"; {len(data['failures'])} FAILED, first: {data['failures'][0]['error']}"
     lines = [f"# {data['id']}", "", f"{settings['title']}", "", f"Source: {data['source']}  "]
     lines += [f"Data: {settings['data']}  ", f"Run: {status}", ""]
-    lines += _grid(["", "claim", "published", "ours [interval]", "n", "verdict"], claim_rows(data))
+    lines += table_lines(["", "claim", "published", "ours [interval]", "n", "verdict"], claim_rows(data))
     summary = [
-        [method, metric, _number(s["mean"]), _number(s["se"]), str(s["n"])]
+        [method, metric, number_text(s["mean"]), number_text(s["se"]), str(s["n"])]
         for method, entry in data["methods"].items()
         for metric, s in entry["summary"].items()
     ]
-    return "\n".join([*lines, "", *_grid(["method", "metric (last entry)", "mean", "se", "n"], summary), ""])
+    return "\n".join([*lines, "", *table_lines(["method", "metric (last entry)", "mean", "se", "n"], summary), ""])
 
 
-def _grid(header: list[str], rows: list[list[str]]) -> list[str]:
+def table_lines(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
     body = [[cell.replace("|", "∣").replace("\n", " ") for cell in row] for row in rows]
     return ["| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *body]]

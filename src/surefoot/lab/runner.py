@@ -7,7 +7,8 @@ slower below about 400 observations, and several processes would fight for the c
 Results are saved while the experiment runs; ending the runner at any moment leaves a readable ``results.json``. At
 the time limit, running repetitions are abandoned (a later ``resume`` takes them up again), and no repetition is
 started that would not finish at the median pace so far, so that few are. A repetition that raises is recorded under
-``failures``, reported, and tried again by the next ``resume``.
+``failures``, reported, and tried again by the next ``resume``. If the first ones raise because data or an extra are
+missing, no more are started, and the runner raises the same.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from surefoot.lab.experiment import Experiment, Replicate, Trace
 from surefoot.lab.plots import draw
 from surefoot.lab.results import FILE, Failure, Results, markdown
 from surefoot.lab.worker import attempt
-from surefoot.loop.errors import MissingExtra
+from surefoot.loop.errors import MissingData, MissingExtra
 from surefoot.loop.journal import write_atomically
 
 __all__ = ["default_workers", "run"]
@@ -93,6 +94,11 @@ def run(
     dict
         The content of ``results.json``.
 
+    Raises
+    ------
+    MissingData, MissingExtra
+        The experiment cannot be run here; the message says what to fetch or to install.
+
     >>> from surefoot.lab.experiment import Budget, Data
     >>> def toss(replicate):
     ...     return {"coin": Trace(heads=replicate.rng("coin").integers(2))}
@@ -119,8 +125,10 @@ def run(
     if experiment.data.kind == "unobtainable":
         goal = 0
     results.settings |= {"budget": mode, "planned": goal, "minutes": limit, "stopped": "killed while running"}
-    _Session(results, Path(out), goal, min(count, goal), 60 * limit, progress).work()
+    missing = _Session(results, Path(out), goal, min(count, goal), 60 * limit, progress).work()
     data = results.save(folder, workers=count)
+    if missing is not None:
+        raise missing
     write_atomically(folder / "table.md", markdown(data))
     try:
         draw(results, folder)
@@ -153,8 +161,10 @@ class _Session:
         self.deadline = self.began + seconds
         self.paces: list[float] = []
         self.spent = results.seconds
+        self.missing: MissingData | MissingExtra | None = None
 
-    def work(self) -> None:
+    def work(self) -> MissingData | MissingExtra | None:
+        """Run what is to be run, and return what is missing if nothing can be."""
         self.results.save(self.folder, workers=self.workers)
         if self.progress is not None:
             self.progress(len(self.results.replicates), self.goal)
@@ -164,7 +174,12 @@ class _Session:
             self._finish("interrupted")
             self.results.save(self.folder, workers=self.workers)
             raise
-        self._finish(stopped if self.goal else "the data cannot be obtained")
+        if self.results.replicates or not self.missing:
+            self.missing = None
+            self._finish(stopped if self.goal else "the data cannot be obtained")
+        else:
+            self._finish(str(self.missing))
+        return self.missing
 
     def _finish(self, stopped: str) -> None:
         self.results.settings["stopped"] = stopped
@@ -219,7 +234,11 @@ class _Session:
     def _take(self, answer: dict[str, Any], seconds: float) -> None:
         index, results = answer["replicate"], self.results
         self.paces.append(seconds)
-        if "error" in answer:
+        if "missing" in answer and not results.replicates:
+            kind, words = answer["missing"]
+            self.missing = MissingData(words) if kind == "MissingData" else MissingExtra(words)
+            self.todo.clear()
+        elif "error" in answer:
             results.failures[index] = Failure(answer["error"], tuple(answer.get("where", ())))
         else:
             results.replicates[index] = {name: Trace.from_json(trace) for name, trace in answer["traces"].items()}

@@ -225,7 +225,7 @@ def watched(objective: SetFunction, tick: Callable[[], None]) -> SetFunction:
         state.__class__ = Heard
         return state
 
-    seen._empty = empty  # type: ignore[method-assign]
+    seen._empty = empty
     return seen
 
 

@@ -79,19 +79,18 @@ def plane(values: Array, names: Sequence[str]) -> tuple[Array, tuple[str, str]]:
 def _map(axes: Axes, values: Array, names: Sequence[str], found: Choice) -> None:
     points, labels = plane(values, names)
     shown = np.linspace(0, len(points) - 1, min(len(points), _DOTS)).round().astype(int)
-    axes.scatter(*points[shown].T, s=6, color=color("level3"), linewidth=0, label="rows")
+    axes.scatter(points[shown, 0], points[shown, 1], s=6, color=color("level3"), linewidth=0, label="rows")
     parts = (
         (found.selection.robust, "accent", "chosen, robust part"),
         (found.selection.rest, "belief", "chosen"),
     )
     for elements, role, label in parts:
         if elements:
-            axes.scatter(
-                *points[list(elements)].T, s=34, color=color(role), edgecolor=color("paper"), linewidth=0.6, label=label
-            )
+            x, y = points[list(elements)].T
+            axes.scatter(x, y, s=34, color=color(role), edgecolor=color("paper"), linewidth=0.6, label=label)
     if found.worst.removed:
-        lost = points[list(found.worst.removed)]
-        axes.scatter(*lost.T, s=70, marker="x", color=color("bad"), linewidth=1.2, label="lost in the worst case")
+        x, y = points[list(found.worst.removed)].T
+        axes.scatter(x, y, s=70, marker="x", color=color("bad"), linewidth=1.2, label="lost in the worst case")
     axes.set(xlabel=short(labels[0], 40), ylabel=short(labels[1], 40))
     axes.legend(loc="best", fontsize=6.5)
 
@@ -119,6 +118,6 @@ def _growth(axes: Axes, found: Choice, what: str) -> None:
         axes.axhline(found.worst.value, color=color("bad"), linestyle="--", linewidth=1.2, label=label)
     axes.set(xlabel=f"{what} chosen", ylabel="value", xlim=(0.5, values.size + 0.5))
     axes.set_ylim(0.0, None)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     axes.grid(axis="y")
     axes.legend(loc="lower right", fontsize=6.5)

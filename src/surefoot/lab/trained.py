@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.loop.errors import MissingExtra
 
 __all__ = ["batches", "fingerprint", "torch", "trained"]
@@ -102,8 +103,7 @@ def trained(
     ...
     ValueError: seed must be a whole number from 0 on, got -1
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed must be a whole number from 0 on, got {seed!r}")
+    whole(seed, "seed")
     pytorch = torch()
     key = json.dumps([name, int(seed), pytorch.__version__, dict(identity)], sort_keys=True)
     folder = Path(cache) if cache is not None else _folder()

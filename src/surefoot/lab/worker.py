@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.lab.experiment import Experiment, Replicate, find
+from surefoot.loop.errors import MissingData, MissingExtra
 
 __all__ = ["attempt"]
 
@@ -38,7 +39,10 @@ def attempt(experiment: Experiment, replicate: Replicate) -> dict[str, Any]:
     except Exception as error:  # recorded and reported by the runner
         frames = traceback.extract_tb(error.__traceback__)[1:]
         where = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames]
-        return {"replicate": replicate.index, "error": f"{type(error).__name__}: {error}", "where": where}
+        answer = {"replicate": replicate.index, "error": f"{type(error).__name__}: {error}", "where": where}
+        if isinstance(error, MissingData | MissingExtra):  # every repetition would say the same
+            answer["missing"] = [type(error).__name__, str(error)]
+        return answer
 
 
 def main() -> None:

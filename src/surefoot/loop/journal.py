@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from surefoot.arguments import one_of
 from surefoot.loop.errors import SurefootError
 
 __all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "write_atomically"]
@@ -88,8 +89,7 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, direction: str = "maximize") -> None:
-        if direction not in ("maximize", "minimize"):
-            raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
+        one_of(direction, "direction", ("maximize", "minimize"))
         self.path = Path(path)
         self.direction = direction
         self._file: IO[bytes] | None = None

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from surefoot.arguments import open_unit, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
@@ -30,6 +31,7 @@ from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import Score, argmax, maximize
 from surefoot.loop.policy import Options, Policy, Proposal
 from surefoot.loop.types import Recommendation
+from surefoot.loop.widths import Width
 
 __all__ = ["Acquisition", "ModelOptions", "ModelPolicy", "PosteriorScore"]
 
@@ -124,13 +126,10 @@ class ModelPolicy(Policy):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(domain, **options)
-        if initial is not None and (not isinstance(initial, (int, np.integer)) or initial < 0):
-            raise ValueError(f"initial must be a whole number from 0 on, got {initial!r}")
-        if not 0.0 < confidence < 1.0:
-            raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
+        few = max(3, domain.dimension + 1) if gp is None else 0
+        self.initial = few if initial is None else whole(initial, "initial")
+        self.confidence = open_unit(confidence, "confidence")
         self.gp = GP.automatic(domain) if gp is None else gp
-        self.initial = int(initial) if initial is not None else (0 if gp is not None else max(3, domain.dimension + 1))
-        self.confidence = confidence
         self._fit_at: int | None = None  # number of observations at the last fit that an ask made
         self._scanned = 0  # events already accounted for in _fit_at
         self._measured = 0
@@ -144,6 +143,19 @@ class ModelPolicy(Policy):
     @abstractmethod
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         """Return the score to maximize, given the belief with pending points hallucinated."""
+
+    def _round(self) -> int:
+        """The number t ≥ 1 of the next measurement, pending ones counted."""
+        return len(self._observations) + len(self._pending) + 1
+
+    def _prior_std(self, gp: GP) -> float:
+        """The standard deviation of the prior, at a corner of the domain."""
+        std: float = float(gp.kernel.diag(self.domain.lower[None])[0]) ** 0.5
+        return std
+
+    def _deviations(self, width: Width, count: int, belief: Posterior | GridPosterior) -> float:
+        """How many standard deviations a width reaches in round ``count``, given what the belief knows."""
+        return width(count, size=self.domain.size, dimension=self.domain.dimension, gain=belief.information_gain)
 
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
         if isinstance(self.domain, Paths):

@@ -31,6 +31,7 @@ from typing import Any, ClassVar, TypedDict, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
@@ -173,6 +174,7 @@ class Policy(Record):
                 f"tell or cancel query {next(iter(self._pending))} first" if self._pending else "ask for one at a time"
             )
             raise PendingQuery(f"{type(self).__name__} chooses one point at a time; {waiting}")
+        self._begin(count)
         queries: list[Query] = []
         try:
             for _ in range(count):
@@ -187,6 +189,9 @@ class Policy(Record):
             del self._queries[len(self._queries) - len(queries) :]
             raise
         return queries[0] if n is None else queries
+
+    def _begin(self, count: int) -> None:
+        """Prepare for the choice of ``count`` queries; for policies that choose these together."""
 
     def _query(self, proposal: Proposal, context: Mapping[str, Any]) -> Query:
         note, cost = proposal.note, proposal.cost
@@ -282,8 +287,7 @@ class Policy(Record):
         if not self.steps:
             raise NotSupported(f"{type(self).__name__} does not follow runs step by step; tell the final value")
         known = self._find(query)
-        if not isinstance(step, (int, np.integer)) or isinstance(step, bool) or step < 0:
-            raise ValueError(f"step must be a whole number from 0 on, got {step!r}")
+        step = whole(step, "step")
         number = as_outcome(value).value
         reports = self._reports.get(known.id, {})
         if step in reports:

@@ -15,9 +15,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-__all__ = ["RKHS", "Constant", "Continuous", "Finite", "LogTime", "Logarithmic", "Width", "width_from_dict"]
+from surefoot.arguments import not_negative, open_unit, positive
+
+__all__ = [
+    "RKHS",
+    "Constant",
+    "Continuous",
+    "Finite",
+    "LogTime",
+    "Logarithmic",
+    "Width",
+    "given_or",
+    "usual",
+    "width_from_dict",
+]
+
+
+D = TypeVar("D")
 
 
 class Width(Protocol):
@@ -61,9 +77,30 @@ def width_from_dict(data: dict[str, Any]) -> Any:
     return _Base.known[data["width"]].from_dict(data)
 
 
-def _probability(value: float) -> None:
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"confidence must lie strictly between 0 and 1, got {value!r}")
+def given_or(width: Width | None, default: D, name: str = "width") -> Width | D:
+    """Return the width that was given as an option, or the default.
+
+    >>> given_or(None, Constant(2.0))
+    Constant(value=2.0)
+    >>> given_or(3.0, Constant(2.0))
+    Traceback (most recent call last):
+    ...
+    TypeError: width must be callable, for example widths.Constant(2.0); got 3.0
+    """
+    if width is None:
+        return default
+    if not callable(width):
+        raise TypeError(f"{name} must be callable, for example widths.Constant(2.0); got {width!r}")
+    return width
+
+
+def usual(size: int | None, confidence: float) -> Width:
+    """Return the theorem's width on a finite domain, and two standard deviations where its constants are unknown.
+
+    >>> usual(100, 0.9), usual(None, 0.9)
+    (Finite(confidence=0.9), Constant(value=2.0))
+    """
+    return Constant(2.0) if size is None else Finite(confidence)
 
 
 @dataclass(frozen=True)
@@ -77,8 +114,7 @@ class Constant(_Base):
     value: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.value) and self.value >= 0):
-            raise ValueError(f"a width must be finite and not negative, got {self.value!r}")
+        not_negative(self.value, "a width")
 
     def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
         return self.value
@@ -98,7 +134,7 @@ class Finite(_Base):
     confidence: float = 0.9
 
     def __post_init__(self) -> None:
-        _probability(self.confidence)
+        open_unit(self.confidence, "confidence")
 
     def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
         if size is None:
@@ -121,9 +157,8 @@ class Continuous(_Base):
     scale: float = 0.2
 
     def __post_init__(self) -> None:
-        _probability(self.confidence)
-        if not self.scale > 0:
-            raise ValueError(f"scale must be positive, got {self.scale!r}")
+        open_unit(self.confidence, "confidence")
+        positive(self.scale, "scale")
 
     def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
         if dimension is None:
@@ -146,8 +181,7 @@ class Logarithmic(_Base):
     root: bool = True
 
     def __post_init__(self) -> None:
-        if not self.scale > 0:
-            raise ValueError(f"scale must be positive, got {self.scale!r}")
+        positive(self.scale, "scale")
 
     def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
         if dimension is None:
@@ -170,8 +204,8 @@ class LogTime(_Base):
     rate: float = 4.0
 
     def __post_init__(self) -> None:
-        if not (self.scale > 0 and self.rate > 0):
-            raise ValueError(f"scale and rate must be positive, got {self.scale!r} and {self.rate!r}")
+        positive(self.scale, "scale")
+        positive(self.rate, "rate")
 
     def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
         return math.sqrt(max(0.0, self.scale * math.log(self.rate * step)))
@@ -194,11 +228,9 @@ class RKHS(_Base):
     noise_ratio: float = 1.0
 
     def __post_init__(self) -> None:
-        _probability(self.confidence)
-        if not (self.bound >= 0 and self.noise_ratio > 0):
-            raise ValueError(
-                f"bound must not be negative and noise_ratio positive, got {self.bound}, {self.noise_ratio}"
-            )
+        open_unit(self.confidence, "confidence")
+        not_negative(self.bound, "bound")
+        positive(self.noise_ratio, "noise_ratio")
 
     def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
         return self.bound + self.noise_ratio * math.sqrt(2.0 * (gain + math.log(1.0 / (1.0 - self.confidence))))

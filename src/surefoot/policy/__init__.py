@@ -4,3 +4,5 @@
 >>> GPUCB.__name__
 'GPUCB'
 """
+
+__all__: list[str] = []  # names are those of the modules; the common ones stand at the top level

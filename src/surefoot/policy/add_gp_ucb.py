@@ -29,8 +29,8 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, minimize
 
+from surefoot.arguments import whole
 from surefoot.belief.additive import Additive, Parts
 from surefoot.belief.decomposition import FLOOR, learn, partition
 from surefoot.belief.gp import GP
@@ -40,7 +40,7 @@ from surefoot.domain import Box, Domain
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.model import Acquisition, ModelOptions, ModelPolicy
 from surefoot.loop.policy import Proposal
-from surefoot.loop.widths import Constant, Width
+from surefoot.loop.widths import Constant, Width, given_or
 from surefoot.policy.gp_ucb import UpperBound
 
 __all__ = ["AddGPUCB", "maximize_parts"]
@@ -87,6 +87,8 @@ def maximize_parts(
     >>> bool(abs(x - 0.3).max() < 0.05)
     True
     """
+    from scipy.optimize import Bounds, minimize  # slow to import, and seldom needed
+
     drawn = rng.random((candidates, len(lower)))
     drawn[::2] = drawn[::2] > 0.5
     points = np.clip(lower + drawn * (upper - lower), lower, upper)
@@ -169,19 +171,13 @@ class AddGPUCB(ModelPolicy):
         if given is not None and not (isinstance(given, GP) and isinstance(given.kernel, Additive)):
             raise TypeError(f"AddGPUCB needs a gp with an Additive kernel, got {given!r}")
         super().__init__(domain, **options)
-        for name, value in (("decompositions", decompositions), ("candidates", candidates)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"{name} must be a positive whole number, got {value!r}")
-        if width is not None and not callable(width):
-            raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {width!r}")
-        self.width: Width = Constant(2.0) if width is None else width
-        self.decompositions, self.candidates = int(decompositions), int(candidates)
+        self.width = given_or(width, Constant(2.0))
+        self.decompositions = whole(decompositions, "decompositions", 1)
+        self.candidates = whole(candidates, "candidates", 1)
         self._fixed: tuple[tuple[int, ...], ...] | None = None
         self._learned = given is None
         if isinstance(groups, (int, np.integer)) and not isinstance(groups, bool):
-            if groups < 1:
-                raise ValueError(f"groups must be at least 1, got {groups!r}")
-            self._count = min(int(groups), domain.dimension)
+            self._count = min(whole(groups, "groups", 1), domain.dimension)
             first = partition(domain.dimension, self._count, self.stream("partition"))
         else:
             first = self._fixed = Additive(cast(Sequence[Sequence[int]], groups)).groups
@@ -222,9 +218,8 @@ class AddGPUCB(ModelPolicy):
         return self._fits[at]
 
     def _bound_width(self, belief: Posterior | GridPosterior) -> float:
-        count = len(self._observations) + len(self._pending) + 1
         kernel = cast(Additive, belief.gp.kernel)
-        return self.width(count, size=None, dimension=kernel.index.shape[1], gain=belief.information_gain)
+        return self.width(self._round(), size=None, dimension=kernel.index.shape[1], gain=belief.information_gain)
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         return UpperBound(self._bound_width(belief))

@@ -46,6 +46,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import one_of, whole
 from surefoot.loop.errors import NotSupported
 from surefoot.policy.bounds import Reach, anytime_split, failure
 from surefoot.policy.path_constants import Constants
@@ -164,10 +165,8 @@ class AnytimePlanner:
         carry: Carry | None = None,
     ) -> None:
         for name, word in zip(_CHOICES, (constants, action_rule, init), strict=True):
-            if word not in _CHOICES[name]:
-                raise ValueError(f"{name} must be one of {', '.join(_CHOICES[name])}; got {word!r}")
-        if not isinstance(batch, (int, np.integer)) or isinstance(batch, bool) or batch < 1:
-            raise ValueError(f"batch must be a whole number from 1 on, got {batch!r}")
+            one_of(word, name, _CHOICES[name])
+        whole(batch, "batch", 1)
         self.tree, self.normals = tree, _checked(tree, normals)
         self.slack, self.confidence = 0.0, 0.0 if tree.horizon > 1 else 1.0
         if epsilon is not None and tree.horizon > 1:
@@ -243,8 +242,8 @@ class AnytimePlanner:
         """
         if iterations is None and seconds is None:
             raise ValueError("give a limit: iterations, seconds, or both")
-        if iterations is not None and (isinstance(iterations, bool) or iterations < 0):
-            raise ValueError(f"iterations must be a whole number from 0 on, got {iterations!r}")
+        if iterations is not None:
+            whole(iterations, "iterations")
         if seconds is not None and not seconds >= 0.0:
             raise ValueError(f"seconds must not be negative, got {seconds!r}")
         end = np.inf if seconds is None else time.monotonic() + seconds

@@ -39,6 +39,7 @@ from typing import Any, Literal, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import not_negative, one_of
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.mixture import MixturePosterior
 from surefoot.belief.posterior import EXACT, Posterior
@@ -46,7 +47,7 @@ from surefoot.domain import Candidates, Domain, Paths
 from surefoot.loop.maximize import maximize
 from surefoot.loop.model import Acquisition, ModelOptions, PosteriorScore
 from surefoot.loop.policy import Proposal
-from surefoot.loop.widths import Constant, Finite, Width
+from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.gp_ucb import GPUCB, UpperBound
 from surefoot.policy.joint import JointRule, Listed, Part, Place
 from surefoot.policy.moves import MoveBelief
@@ -126,20 +127,14 @@ class DBGPUCB(JointRule):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, sweeps=sweeps, **options)
-        if bonus not in ("sqrt", "linear"):
-            raise ValueError(f"bonus must be 'sqrt' or 'linear', got {bonus!r}")
+        self.bonus = one_of(bonus, "bonus", ("sqrt", "linear"))
         if exploration is None and bonus == "linear":
             raise ValueError("bonus='linear' needs exploration=, the weight of a nat of information")
-        if exploration is not None and not (math.isfinite(exploration) and exploration >= 0.0):
-            raise ValueError(f"exploration must be finite and not negative, got {exploration!r}")
         if not (math.isfinite(shrinkage) and shrinkage >= 1.0):
             raise ValueError(f"shrinkage must be finite and at least 1, got {shrinkage!r}")
-        if width is not None and not callable(width):
-            raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {width!r}")
-        self.bonus, self.shrinkage = bonus, float(shrinkage)
-        self.exploration = None if exploration is None else float(exploration)
-        default = Constant(2.0) if domain.size is None else Finite(self.confidence)
-        self.width: Width = default if width is None else width
+        self.shrinkage = float(shrinkage)
+        self.exploration = None if exploration is None else not_negative(exploration, "exploration")
+        self.width = given_or(width, usual(domain.size, self.confidence))
 
     def weight(self, size: int) -> float:
         """Return α_t (or β) of a batch of ``size`` points that would be chosen now.
@@ -156,9 +151,7 @@ class DBGPUCB(JointRule):
             return self.exploration
         paths = isinstance(self.domain, Paths)
         measured = self.journey.spent if paths else len(self._observations) + len(self._pending)
-        width = self.width(
-            measured + 1, size=self.domain.size, dimension=self.domain.dimension, gain=belief.information_gain
-        )
+        width = self._deviations(self.width, measured + 1, belief)
         level, noise = self._levels(belief)
         return self.shrinkage * size * width**2 * 2.0 * level / math.log1p(level / noise)
 
@@ -250,7 +243,7 @@ class GPUCBPE(GPUCB):
         return sum(query.note.get("explore") is False for query in self._queries)
 
     def _bound(self, belief: Posterior | GridPosterior, batch: int) -> float:
-        return self.width(batch, size=self.domain.size, dimension=self.domain.dimension, gain=belief.information_gain)
+        return self._deviations(self.width, batch, belief)
 
     def _explore(self, step: int) -> Proposal:
         """The largest standard deviation, given the points under way, in the relevant region of the last real data."""

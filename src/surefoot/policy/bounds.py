@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from surefoot.arguments import positive
 from surefoot.policy.path_constants import Constants, influence
 from surefoot.policy.path_tree import PathTree
 
@@ -246,8 +247,7 @@ def anytime_split(constants: Constants, epsilon: float) -> tuple[float, float]:
     >>> anytime_split(Constants(2, 4, 0.0, 1.0, np.zeros(4)), 0.8)  # nothing to adapt to: no doubt is needed
     (0.0, 1.0)
     """
-    if not (math.isfinite(epsilon) and epsilon > 0.0):
-        raise ValueError(f"epsilon must be positive, got {epsilon!r}")
+    positive(epsilon, "epsilon")
     theta, H = constants.worst, constants.horizon
     if theta == 0.0:
         return 0.0, 1.0

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Unpack, cast
+from typing import Any, ClassVar, NamedTuple, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ class Tracking(GPUCB):
     (1.0, 2.5, 2.5)
     """
 
-    domains = (Box, Candidates, Space)
+    domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)
     context = ("time",)
 
     def __init__(self, domain: Domain, *, width: Width | None = None, **options: Unpack[ModelOptions]) -> None:

@@ -39,6 +39,7 @@ from typing import Any, Self, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import open_unit, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Matern
 from surefoot.belief.posterior import Posterior
@@ -52,7 +53,7 @@ from surefoot.loop.widths import Logarithmic, Width
 from surefoot.policy.epochs import EpochPolicy
 from surefoot.stopping import ExponentialDecay, OptimalStopping, Plateau, Watch
 
-__all__ = ["BOBOS", "default_rule", "incumbent_offset", "score_range"]
+__all__ = ["BOBOS", "default_rule", "growing_loss", "incumbent_offset", "score_range"]
 
 Array = NDArray[np.float64]
 storable(OptimalStopping)
@@ -72,6 +73,17 @@ def incumbent_offset(run: int, noise: float, confidence: float = 0.9) -> float:
     if run < 2:
         return 0.0
     return math.sqrt(2.0 * noise * math.log(math.pi**2 * run**2 * (run - 1) / (6.0 * (1.0 - confidence))))
+
+
+def growing_loss(k1: float, run: int, *, growth: float, stop_until: int | None = None) -> float:
+    """Return K₁,ₜ = K₁/g^(t−1), the loss of stopping the winner in run t ≥ 1; infinite after run ``stop_until``.
+
+    >>> [growing_loss(100.0, t, growth=0.5, stop_until=3) for t in (1, 2, 3, 4)]
+    [100.0, 200.0, 400.0, inf]
+    """
+    if stop_until is not None and run > stop_until:
+        return math.inf
+    return float(k1 / growth ** (run - 1))
 
 
 class BOBOS(EpochPolicy):
@@ -150,15 +162,11 @@ class BOBOS(EpochPolicy):
             raise ValueError(f"bounds are two finite numbers, the smaller one first, got {bounds!r}")
         if isinstance(offset, str) and offset != "theorem":
             raise ValueError(f"offset must be a number or 'theorem', got {offset!r}")
-        if myopic is not None and not 0.0 < myopic < 1.0:
-            raise ValueError(f"myopic must lie strictly between 0 and 1, got {myopic!r}")
-        for name, number in (("stop_until", stop_until), ("complete", complete)):
-            if number is not None and (not isinstance(number, (int, np.integer)) or number < 0):
-                raise ValueError(f"{name} must be a whole number from 0 on, got {number!r}")
-        self.growth, self.stop_until, self.kappa = float(growth), stop_until, float(kappa)
+        self.growth, self.kappa = float(growth), float(kappa)
+        self.stop_until = None if stop_until is None else whole(stop_until, "stop_until")
         self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
-        self.complete = min(COMPLETE, self.initial) if complete is None else int(complete)
-        self.offset, self.myopic = offset, myopic
+        self.complete = min(COMPLETE, self.initial) if complete is None else whole(complete, "complete")
+        self.offset, self.myopic = offset, None if myopic is None else open_unit(myopic, "myopic")
         self._ranges: dict[int, tuple[float, float]] = {}  # range of scores when a run had shown its first epochs
         self._watches: dict[int, tuple[float, Watch]] = {}
         self._verdicts: dict[int, tuple[int, str | None]] = {}  # last judged epoch, and why the run was stopped there
@@ -219,10 +227,8 @@ class BOBOS(EpochPolicy):
         >>> [policy.k1(query) for query in policy.ask(3)]
         [400.0, 800.0, 1600.0]
         """
-        t = self._iteration(self._find(query).id)
-        if self.stop_until is not None and t > self.stop_until:
-            return math.inf
-        return float(self.stopping.k1 / self.growth ** (t - 1))
+        run = self._iteration(self._find(query).id)
+        return growing_loss(self.stopping.k1, run, growth=self.growth, stop_until=self.stop_until)
 
     # -- judging -----------------------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
+from surefoot.experimental import experimental
 from surefoot.loop.maximize import Score
 from surefoot.loop.policy import Proposal
 from surefoot.policy.early_stop import BOBOS
@@ -47,6 +48,7 @@ __all__ = ["RMBOBOS"]
 Array = NDArray[np.float64]
 
 
+@experimental
 class RMBOBOS(BOBOS, RMGPUCB):
     """Choose configurations by RM-GP-UCB over earlier tasks, and abandon runs that will not beat the best one.
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from surefoot.arguments import whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
@@ -89,7 +90,7 @@ class MaxValueEntropySearch(ModelPolicy):
     ----------
     domain : Box, Candidates or Space
         Where points may lie.
-    draws : int
+    samples : int
         Draws of the maximum to average over.
     **options
         ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
@@ -103,11 +104,9 @@ class MaxValueEntropySearch(ModelPolicy):
     np.True_
     """
 
-    def __init__(self, domain: Domain, *, draws: int = 10, **options: Unpack[ModelOptions]) -> None:
+    def __init__(self, domain: Domain, *, samples: int = 10, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
-        if not isinstance(draws, (int, np.integer)) or draws < 1:
-            raise ValueError(f"draws must be a positive whole number, got {draws!r}")
-        self.draws = int(draws)
+        self.samples = whole(samples, "samples", 1)
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         rng = self.stream("maxima", step)
@@ -119,4 +118,6 @@ class MaxValueEntropySearch(ModelPolicy):
         # The maximum is no lower than the best estimate so far, plus what the noise-free value may add.
         _, y, _ = self.data()
         spread = float(np.ptp(y)) if len(y) else 1.0
-        return MaxValueEntropy(max_value_draws(mean, std, float(mean.max()) + 1e-6 * (spread or 1.0), self.draws, rng))
+        return MaxValueEntropy(
+            max_value_draws(mean, std, float(mean.max()) + 1e-6 * (spread or 1.0), self.samples, rng)
+        )

@@ -23,7 +23,7 @@ Differences from the papers: representers are drawn without replacement in propo
 the score is maximized over finitely many trial points (all candidates where they are few), not by a local search, so
 that a noisy estimate is compared at the same draws everywhere.
 
-Cost of one ask: O(trials · values · draws · m) for the Monte Carlo, O(trials · m²) for the exact rule, and on M
+Cost of one ask: O(trials · values · samples · m) for the Monte Carlo, O(trials · m²) for the exact rule, and on M
 candidates O(m n M) for the covariances.
 """
 
@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp, ndtri
 
+from surefoot.arguments import one_of, whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior, factorize
 from surefoot.domain import Candidates, Domain
@@ -117,13 +118,13 @@ class Fantasies:
         Posterior variance of the trial points.
     noise : float
         Variance of a measurement.
-    draws, values : int
+    samples, values : int
         Joint draws of the representers, and values of a measurement, to average over.
     rng : Generator
         Makes the draws.
 
     >>> state = Fantasies(
-    ...     np.zeros(2), np.eye(2), np.eye(2), np.ones(2), 1e-6, draws=400, values=5, rng=np.random.default_rng(0)
+    ...     np.zeros(2), np.eye(2), np.eye(2), np.ones(2), 1e-6, samples=400, values=5, rng=np.random.default_rng(0)
     ... )
     >>> state.entropy().shape, bool(abs(state.probability - 0.5).max() < 0.1)
     ((2,), True)
@@ -137,25 +138,25 @@ class Fantasies:
         var: Array,
         noise: float,
         *,
-        draws: int,
+        samples: int,
         values: int,
         rng: np.random.Generator,
     ) -> None:
         self.mean, m = mean, len(mean)
         level = np.maximum(np.diag(cov), np.finfo(np.float64).tiny)
         factor, _ = factorize(cov, 1e-9 * level)
-        white = rng.standard_normal((draws, m))
+        white = rng.standard_normal((samples, m))
         self.paths: Array = mean + white @ factor.T  # (S, m)
         scale = np.sqrt(np.maximum(var + noise, 1e-300))
         self.pull: Array = cross / scale[:, None]  # how far the mean moves per standard deviation of y, (q, m)
         # The part of y' that the representers explain, plus an independent rest: jointly a draw of (f_R, y').
         known = solve_triangular(factor, self.pull.T, lower=True).T  # (q, m)
         rest = np.sqrt(np.maximum(1.0 - (known * known).sum(axis=1), 0.0))
-        self.surprise: Array = known @ white.T + rest[:, None] * rng.standard_normal(draws)  # (q, S), standardized y'
+        self.surprise: Array = known @ white.T + rest[:, None] * rng.standard_normal(samples)  # (q, S), standardized y'
         # Midpoints of equally probable slices, scaled to unit variance: few values that a mean can be taken over.
         z = np.asarray(ndtri((np.arange(values) + 0.5) / values))
         self.outcomes: Array = z / z.std() if values > 1 else z
-        self.probability: Array = np.bincount(self.paths.argmax(axis=1), minlength=m) / draws
+        self.probability: Array = np.bincount(self.paths.argmax(axis=1), minlength=m) / samples
 
     def _after(self, trials: slice) -> tuple[Array, Array]:
         """Probabilities and means of the representers after each outcome at some trials, (q', J, m) each."""
@@ -204,21 +205,13 @@ class _Representers(ModelPolicy):
         *,
         representers: int = 40,
         trials: int = 120,
-        draws: int = 256,
+        samples: int = 256,
         values: int = 5,
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, **options)
-        for name, value, least in (
-            ("representers", representers, 2),
-            ("trials", trials, 2),
-            ("draws", draws, 2),
-            ("values", values, 1),
-        ):
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-        self.representers, self.trials = int(representers), int(trials)
-        self.draws, self.values = int(draws), int(values)
+        self.representers, self.trials = whole(representers, "representers", 2), whole(trials, "trials", 2)
+        self.samples, self.values = whole(samples, "samples", 2), whole(values, "values", 1)
 
     @abstractmethod
     def _worth(self, state: Fantasies) -> Array:
@@ -246,7 +239,7 @@ class _Representers(ModelPolicy):
                 cross,
                 np.asarray(std[trial]) ** 2,
                 belief.gp.noise,
-                draws=self.draws,
+                samples=self.samples,
                 values=self.values,
                 rng=self.stream("draws", step),
             )
@@ -282,7 +275,7 @@ class _Representers(ModelPolicy):
         evenly, and the point of highest mean always represents.
         """
         rng = self.stream("representers", step)
-        scale = float(belief.gp.kernel.diag(self.domain.lower[None])[0]) ** 0.5
+        scale = self._prior_std(belief.gp)
         weight = LogImprovement(float(np.max(mean)), 1e-10 * scale).value(mean, std)
         # The largest of log weight + Gumbel noise are draws without replacement in proportion to the weights.
         noisy = weight + rng.gumbel(size=len(weight))
@@ -309,7 +302,7 @@ class EntropySearch(_Representers):
         Points that stand for the domain: the belief about the maximizer is a distribution over them.
     trials : int
         Points whose information is computed.
-    draws, values : int
+    samples, values : int
         Joint draws of the representers, and values of a measurement, to average over.
     **options
         ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
@@ -337,7 +330,7 @@ class MinimumRegretSearch(_Representers):
     version : str
         "distribution": the regret of a maximizer drawn from the belief; "point": that of the best point to report,
         computed exactly (the knowledge gradient of the representers).
-    representers, trials, draws, values
+    representers, trials, samples, values
         As in :class:`EntropySearch`; the last two only matter for "distribution".
     **options
         ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
@@ -358,14 +351,12 @@ class MinimumRegretSearch(_Representers):
         version: str = "distribution",
         representers: int = 40,
         trials: int = 120,
-        draws: int = 256,
+        samples: int = 256,
         values: int = 5,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, representers=representers, trials=trials, draws=draws, values=values, **options)
-        if version not in ("distribution", "point"):
-            raise ValueError(f"version must be 'distribution' or 'point', got {version!r}")
-        self.version = version
+        super().__init__(domain, representers=representers, trials=trials, samples=samples, values=values, **options)
+        self.version = one_of(version, "version", ("distribution", "point"))
 
     def _worth(self, state: Fantasies) -> Array:
         return state.regret() if self.version == "distribution" else state.point_regret()

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import one_of, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Stationary, kernel_from_dict
 from surefoot.belief.posterior import Posterior
@@ -117,7 +118,7 @@ class Runs(Policy):
 
     def __init__(self, domain: Domain, *, epochs: int, **options: Any) -> None:
         super().__init__(domain, **options)
-        self.epochs = _whole(epochs, "epochs")
+        self.epochs = whole(epochs, "epochs", 1)
         self._read = self._closed = 0  # events that _when was derived from, and those among them that closed a run
         self._when: dict[tuple[int, int], tuple[int, int]] = {}
 
@@ -236,11 +237,9 @@ class EpochPolicy(Runs, GPUCB):
         super().__init__(domain, epochs=epochs, width=width, **options)
         if options.get("gp") is None:
             self.gp = automatic_over_epochs(domain)
-        if scale not in ("linear", "log"):
-            raise ValueError(f"scale must be 'linear' or 'log', got {scale!r}")
-        self.scale = scale
+        self.scale = one_of(scale, "scale", ("linear", "log"))
         wanted = intermediate_epochs(self.epochs) if intermediate is None else tuple(intermediate)
-        self.intermediate = tuple(sorted({_whole(n, "an intermediate epoch") for n in wanted if n != self.epochs}))
+        self.intermediate = tuple(sorted({whole(n, "an intermediate epoch", 1) for n in wanted if n != self.epochs}))
         if self.intermediate and self.intermediate[-1] > self.epochs:
             raise ValueError(f"intermediate epochs lie in 1..{self.epochs}, got {self.intermediate[-1]}")
         self._run_points: list[Array] = []  # one row per score the belief knows
@@ -318,9 +317,3 @@ class EpochPolicy(Runs, GPUCB):
 
 def _with_epoch(E: Array, epoch: float) -> Array:
     return np.column_stack([E, np.full(len(E), epoch)])
-
-
-def _whole(value: Any, what: str) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{what} must be a positive whole number, got {value!r}")
-    return int(value)

@@ -29,7 +29,7 @@ from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
 from surefoot.loop.model import Acquisition, ModelOptions
-from surefoot.loop.widths import Constant, Finite, Width
+from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.moves import MoveRule
 
 __all__ = ["GPUCB", "UpperBound"]
@@ -80,19 +80,10 @@ class GPUCB(MoveRule):
 
     def __init__(self, domain: Domain, *, width: Width | None = None, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
-        if width is not None and not callable(width):
-            raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {width!r}")
-        default = Constant(2.0) if domain.size is None else Finite(self.confidence)
-        self.width: Width = default if width is None else width
+        self.width = given_or(width, usual(domain.size, self.confidence))
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return self._upper(belief, len(self._observations) + len(self._pending) + 1)
+        return UpperBound(self._deviations(self.width, self._round(), belief))
 
     def _at_stop(self, belief: Posterior, step: int, stop: int) -> Acquisition:
-        return self._upper(belief, self.journey.spent + stop + 1)
-
-    def _upper(self, belief: Posterior | GridPosterior, count: int) -> UpperBound:
-        """The bound of measurement number ``count``."""
-        return UpperBound(
-            self.width(count, size=self.domain.size, dimension=self.domain.dimension, gain=belief.information_gain)
-        )
+        return UpperBound(self._deviations(self.width, self.journey.spent + stop + 1, belief))

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr
 
+from surefoot.arguments import not_negative
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
@@ -127,9 +128,7 @@ class Improvement(MoveRule):
 
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
-        if not (math.isfinite(margin) and margin >= 0):
-            raise ValueError(f"margin must be finite and not negative, got {margin!r}")
-        self.margin = float(margin)
+        self.margin = not_negative(margin, "margin")
 
     def _target(self, belief: Posterior | GridPosterior) -> tuple[float, float]:
         """The value to beat, and the smallest standard deviation worth telling from zero."""
@@ -140,8 +139,7 @@ class Improvement(MoveRule):
             best = float(belief.mean[self._rows()].max())
         else:
             best = float(belief.mean(belief.X[:count]).max())
-        scale = float(belief.gp.kernel.diag(self.domain.lower[None])[0]) ** 0.5
-        return best + self.margin, 1e-10 * scale
+        return best + self.margin, 1e-10 * self._prior_std(belief.gp)
 
 
 class ExpectedImprovement(Improvement):

@@ -15,15 +15,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast, overload
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.maximize import Score, argmax, maximize
 from surefoot.loop.policy import Proposal
-from surefoot.loop.types import Query
 from surefoot.policy.moves import MoveRule
 
 __all__ = ["JointRule", "Listed", "Place"]
@@ -78,9 +78,7 @@ class JointRule(MoveRule):
 
     def __init__(self, domain: Domain, *, sweeps: int = 2, **options: Any) -> None:
         super().__init__(domain, **options)
-        if not isinstance(sweeps, (int, np.integer)) or isinstance(sweeps, bool) or sweeps < 0:
-            raise ValueError(f"sweeps must be a whole number from 0 on, got {sweeps!r}")
-        self.sweeps = int(sweeps)
+        self.sweeps = whole(sweeps, "sweeps")
         self._until = 0  # the number of queries when the present ask is done
         self._plan: dict[int, Proposal] = {}
 
@@ -88,18 +86,8 @@ class JointRule(MoveRule):
     def _part(self, others: Sequence[Place], size: int, step: int) -> Part:
         """Return the score of one further point of a batch of ``size`` points, pending ones not counted."""
 
-    @overload
-    def ask(self, n: None = None, **context: Any) -> Query: ...
-    @overload
-    def ask(self, n: int, **context: Any) -> list[Query]: ...
-    def ask(self, n: int | None = None, **context: Any) -> Query | list[Query]:
-        """Return the next query, or ``n`` queries chosen together."""
-        self._until = len(self._queries) + (int(n) if isinstance(n, (int, np.integer)) else 1)
-        self._plan = {}
-        try:
-            return super().ask(n, **context)
-        finally:
-            self._plan = {}
+    def _begin(self, count: int) -> None:
+        self._until, self._plan = len(self._queries) + count, {}
 
     def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
         if step not in self._plan:

@@ -29,6 +29,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import not_negative, open_unit, positive
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
@@ -37,7 +38,7 @@ from surefoot.loop.maximize import argmax
 from surefoot.loop.model import Acquisition, PosteriorScore
 from surefoot.loop.policy import Proposal
 from surefoot.loop.types import LevelSet
-from surefoot.loop.widths import Constant, Width
+from surefoot.loop.widths import Constant, Width, given_or
 from surefoot.policy.sets import SetOptions, SetPolicy
 
 __all__ = ["GPLSE", "Ambiguity", "LevelPolicy", "LevelSets", "RandomLevelSet", "Straddle", "VarianceSampling"]
@@ -80,10 +81,9 @@ class LevelSets:
             raise ValueError(f"give either threshold or fraction, got {self.threshold!r} and {self.fraction!r}")
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ValueError(f"threshold must be finite, got {self.threshold!r}")
-        if self.fraction is not None and not 0.0 < self.fraction < 1.0:
-            raise ValueError(f"fraction must lie strictly between 0 and 1, got {self.fraction!r}")
-        if not (math.isfinite(self.accuracy) and self.accuracy >= 0):
-            raise ValueError(f"accuracy must be finite and not negative, got {self.accuracy!r}")
+        if self.fraction is not None:
+            open_unit(self.fraction, "fraction")
+        not_negative(self.accuracy, "accuracy")
 
     @classmethod
     def over(cls, size: int, **options: Any) -> LevelSets:
@@ -206,9 +206,7 @@ class LevelPolicy(SetPolicy):
         **options: Unpack[SetOptions],
     ) -> None:
         super().__init__(domain, monotone=monotone, **options)
-        if width is not None and not callable(width):
-            raise TypeError(f"width must be callable, for example widths.Constant(3.0); got {width!r}")
-        self.width: Width = Constant(3.0) if width is None else width
+        self.width = given_or(width, Constant(3.0))
         self._empty = LevelSets.over(
             0, threshold=threshold, fraction=fraction, accuracy=accuracy, monotone=self.monotone
         )
@@ -382,9 +380,7 @@ class Straddle(LevelPolicy):
         **options: Any,
     ) -> None:
         super().__init__(domain, threshold=threshold, fraction=fraction, **options)
-        if not (math.isfinite(reach) and reach > 0):
-            raise ValueError(f"reach must be positive and finite, got {reach!r}")
-        self.reach = float(reach)
+        self.reach = positive(reach, "reach")
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         return Ambiguity(self._level(belief), self.reach)

@@ -46,6 +46,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import not_negative, one_of, positive, whole
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Paths
 from surefoot.loop.errors import NoData, NotSupported
@@ -154,26 +155,20 @@ class MacroGPO(ModelPolicy):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, **options)
-        for name, value in (("horizon", horizon), ("samples", samples), ("iterations", iterations)):
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}")
         for name, word in zip(_CHOICES, (planner, sampling, constants, bonus), strict=True):
-            if word not in _CHOICES[name]:
-                raise ValueError(f"{name} must be one of {', '.join(_CHOICES[name])}; got {word!r}")
-        if not (math.isfinite(exploration) and exploration >= 0.0):
-            raise ValueError(f"exploration must be finite and not negative, got {exploration!r}")
-        for name, limit in (("epsilon", epsilon), ("seconds", seconds)):
-            if limit is not None and not (math.isfinite(limit) and limit > 0.0):
-                raise ValueError(f"{name} must be positive, got {limit!r}")
+            one_of(word, name, _CHOICES[name])
         if planner == "anytime" and sampling == "iid":
             raise ValueError("planner='anytime' carries bounds between nodes that share outcomes: not sampling='iid'")
         if isinstance(normalize, str) and normalize not in ("prior", "empirical"):
             raise ValueError(f"normalize must be 'prior', 'empirical', a number or None; got {normalize!r}")
         if self.gp.samples or self.gp.members:
             raise NotSupported("MacroGPO plans with one set of hyper-parameters, not with a mixture of them")
-        self.horizon, self.samples, self.iterations = int(horizon), int(samples), int(iterations)
+        self.horizon, self.samples = whole(horizon, "horizon", 1), whole(samples, "samples", 1)
+        self.iterations = whole(iterations, "iterations", 1)
         self.planner, self.sampling, self.constants, self.bonus = planner, sampling, constants, bonus
-        self.exploration, self.epsilon, self.seconds = float(exploration), epsilon, seconds
+        self.exploration = not_negative(exploration, "exploration")
+        self.epsilon = None if epsilon is None else positive(epsilon, "epsilon")
+        self.seconds = None if seconds is None else positive(seconds, "seconds")
         self.normalize, self.device = normalize, device
         self._search: tuple[int, AnytimePlanner] | None = None  # the last anytime search, and of which ask
 

@@ -45,12 +45,13 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import not_negative, one_of, open_unit
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.model import Acquisition
 from surefoot.loop.policy import Proposal
-from surefoot.loop.widths import Constant, Finite, Logarithmic, Width
+from surefoot.loop.widths import Constant, Finite, Logarithmic, Width, given_or
 from surefoot.policy.gp_ucb import UpperBound
 from surefoot.policy.tasks import Task
 from surefoot.policy.transfer import TransferOptions, TransferPolicy, in_blocks
@@ -215,30 +216,19 @@ class RobustTransfer(TransferPolicy):
         **options: Unpack[TransferOptions],
     ) -> None:
         super().__init__(domain, tasks=tasks, scaling=scaling, **options)
-        if schedule not in ("practical", "theory"):
-            raise ValueError(f"schedule must be 'practical' or 'theory', got {schedule!r}")
+        self.schedule = one_of(schedule, "schedule", ("practical", "theory"))
         if schedule == "theory" and domain.size is None:
             raise ValueError("schedule='theory' counts the points of a finite domain; use 'practical', or give width=")
-        if width is not None and not callable(width):
-            raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {width!r}")
-        if not (math.isfinite(learning_rate) and learning_rate >= 0):
-            raise ValueError(f"learning_rate must be finite and not negative, got {learning_rate!r}")
-        if not 0.0 < decay < 1.0:
-            raise ValueError(f"decay must lie strictly between 0 and 1, got {decay!r}")
-        if not (math.isfinite(sensitivity) and sensitivity >= 0):
-            raise ValueError(f"sensitivity must be finite and not negative, got {sensitivity!r}")
         if not 0.0 <= influence <= 1.0:
             raise ValueError(f"influence must lie between 0 and 1, got {influence!r}")
-        if gap not in ("mean", "max"):
-            raise ValueError(f"gap must be 'mean' or 'max', got {gap!r}")
-        if weight_rule not in ("simplified", "exact"):
-            raise ValueError(f"weight_rule must be 'simplified' or 'exact', got {weight_rule!r}")
-        self.schedule, self.gap, self.weight_rule = schedule, gap, weight_rule
-        self.learning_rate, self.decay, self.sensitivity = float(learning_rate), float(decay), float(sensitivity)
+        self.gap = one_of(gap, "gap", ("mean", "max"))
+        self.weight_rule = one_of(weight_rule, "weight_rule", ("simplified", "exact"))
+        self.learning_rate = not_negative(learning_rate, "learning_rate")
+        self.decay, self.sensitivity = open_unit(decay, "decay"), not_negative(sensitivity, "sensitivity")
         self.influence, self.include_noise_correction = float(influence), include_noise_correction
         # β_t = 2 log(|X| t² π²/2δ) is the usual one with δ/3 (Theorem 7.1).
         usual = Logarithmic(0.2) if schedule == "practical" else Finite(1.0 - (1.0 - self.confidence) / 3.0)
-        self.width: Width = usual if width is None else width
+        self.width = given_or(width, usual)
         self._lengths = np.array([len(task) for task in tasks])
         self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]])
         self._folded: tuple[Any, _Learned] | None = None
@@ -339,7 +329,7 @@ class RobustTransfer(TransferPolicy):
         mean, std = in_blocks(posterior, self._places)
         shift, factor = self._alignment()
         y = shift + factor * np.concatenate([self._values(cast(Task, task)) for task in self.tasks])
-        width = self._width_at(len(self._observations) + 1, posterior)
+        width = self._deviations(self.width, len(self._observations) + 1, posterior)
         gaps = gap_estimates(mean, std, y, self._starts, width, aggregate=self.gap)
         noise = posterior.gp.noise
         if self.include_noise_correction:
@@ -347,9 +337,6 @@ class RobustTransfer(TransferPolicy):
             gaps = gaps + math.sqrt(2.0 * noise * math.log(2.0 * len(y) / (1.0 - self.confidence)))
         scale = 1.0 if self.scaling is None else self._pool[1] * factor
         return gaps / scale, noise / scale**2
-
-    def _width_at(self, step: int, belief: Posterior | GridPosterior) -> float:
-        return self.width(step, size=self.domain.size, dimension=self.domain.dimension, gain=belief.information_gain)
 
 
 class RMGPUCB(RobustTransfer):
@@ -403,16 +390,13 @@ class RMGPUCB(RobustTransfer):
         **options: Unpack[RobustOptions],
     ) -> None:
         super().__init__(domain, tasks=tasks, **options)
-        if task_width is not None and not callable(task_width):
-            raise TypeError(f"task_width must be callable, for example widths.Constant(1.0); got {task_width!r}")
-        if task_width is None:
-            chance = 3.0 * (domain.size or 1) * len(tasks) / (1.0 - self.confidence)
-            usual = Constant(1.0 if self.schedule == "practical" else math.sqrt(2.0 * math.log(chance)))
-        self.task_width: Width = usual if task_width is None else task_width
+        chance = 3.0 * (domain.size or 1) * len(tasks) / (1.0 - self.confidence)
+        usual = Constant(1.0 if self.schedule == "practical" else math.sqrt(2.0 * math.log(chance)))
+        self.task_width = given_or(task_width, usual, "task_width")
         self._bounds: Array | None = None
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return UpperBound(self._width_at(len(self._observations) + len(self._pending) + 1, belief))
+        return UpperBound(self._deviations(self.width, self._round(), belief))
 
     def _task_bound(self) -> UpperBound:
         return UpperBound(self.task_width(1, size=self.domain.size, dimension=self.domain.dimension))

@@ -35,6 +35,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import positive
 from surefoot.policy.path_tree import PathTree
 
 __all__ = ["Constants", "influence"]
@@ -104,8 +105,7 @@ class Constants:
         >>> Constants(2, 4, 0.0, 1.0, np.ones(4)).required_samples(1.6)
         6856
         """
-        if not epsilon > 0.0:
-            raise ValueError(f"epsilon must be positive, got {epsilon!r}")
+        positive(epsilon, "epsilon")
         if self.K == 0.0:
             return 1
         lam, delta = self.split(epsilon)

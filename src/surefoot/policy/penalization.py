@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr
 
+from surefoot.arguments import one_of, positive
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
@@ -156,12 +157,8 @@ class LocalPenalization(Improvement):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, margin=margin, **options)
-        if lipschitz is not None and not (math.isfinite(lipschitz) and lipschitz > 0.0):
-            raise ValueError(f"lipschitz must be finite and positive, got {lipschitz!r}")
-        if transform not in ("none", "softplus"):
-            raise ValueError(f"transform must be 'none' or 'softplus', got {transform!r}")
-        self.lipschitz = None if lipschitz is None else float(lipschitz)
-        self.transform = transform
+        self.lipschitz = None if lipschitz is None else positive(lipschitz, "lipschitz")
+        self.transform = one_of(transform, "transform", ("none", "softplus"))
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         score = LogImprovement(*self._target(belief))
@@ -198,7 +195,7 @@ class LocalPenalization(Improvement):
         steepest = float(
             np.linalg.norm(posterior.gradient(self._seen(np.vstack([X, self.data()[0]])))[2], axis=1).max()
         )
-        scale = float(posterior.gp.kernel.diag(self.domain.lower[None])[0]) ** 0.5 / float(self.domain.extent().max())
+        scale = self._prior_std(posterior.gp) / float(self.domain.extent().max())
         return steepest if steepest > FLAT * scale else FALLBACK
 
     def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import not_negative, positive
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.state import storable
 
@@ -42,10 +42,8 @@ class Fidelity:
     cost: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.noise) and self.noise >= 0):
-            raise ValueError(f"the noise of a fidelity is a variance, finite and not negative, got {self.noise!r}")
-        if not (math.isfinite(self.cost) and self.cost > 0):
-            raise ValueError(f"the cost of a fidelity must be positive and finite, got {self.cost!r}")
+        not_negative(self.noise, "the noise of a fidelity, a variance,")
+        positive(self.cost, "the cost of a fidelity")
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able description."""

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
+from surefoot.arguments import whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.mixture import MixturePosterior
 from surefoot.belief.posterior import Posterior
@@ -229,9 +230,7 @@ class QEI(JointRule, Improvement):
 
     def __init__(self, domain: Domain, *, samples: int = 128, **options: Unpack[_Options]) -> None:
         super().__init__(domain, **options)
-        if not isinstance(samples, (int, np.integer)) or isinstance(samples, bool) or samples < 1:
-            raise ValueError(f"samples must be a whole number from 1 on, got {samples!r}")
-        self.samples = int(samples)
+        self.samples = whole(samples, "samples", 1)
 
     def _part(self, others: Sequence[Place], size: int, step: int) -> Part:
         belief = self._without_pending()

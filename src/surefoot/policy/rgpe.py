@@ -33,13 +33,14 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import one_of, whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.mixture import MixturePosterior
 from surefoot.belief.posterior import EXACT, Posterior, factorize
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.model import Acquisition, PosteriorScore
 from surefoot.loop.policy import Proposal
-from surefoot.loop.widths import Constant, Width
+from surefoot.loop.widths import Constant, Width, given_or
 from surefoot.policy.gp_ucb import UpperBound
 from surefoot.policy.improvement import LogImprovement
 from surefoot.policy.tasks import Task
@@ -208,14 +209,9 @@ class RGPE(TransferPolicy):
         **options: Unpack[TransferOptions],
     ) -> None:
         super().__init__(domain, tasks=tasks, scaling=scaling, **options)
-        if acquisition not in ("improvement", "bound"):
-            raise ValueError(f"acquisition must be 'improvement' or 'bound', got {acquisition!r}")
-        if width is not None and not callable(width):
-            raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {width!r}")
-        if not isinstance(samples, (int, np.integer)) or samples < 1:
-            raise ValueError(f"samples must be a positive whole number, got {samples!r}")
-        self.acquisition, self.samples, self.guard, self.joint = acquisition, int(samples), guard, joint
-        self.width: Width = Constant(2.0) if width is None else width
+        self.acquisition = one_of(acquisition, "acquisition", ("improvement", "bound"))
+        self.width, self.samples = given_or(width, Constant(2.0)), whole(samples, "samples", 1)
+        self.guard, self.joint = guard, joint
 
     def _takes(self, task: Any) -> bool:
         return callable(getattr(task, "predict", None))
@@ -273,13 +269,7 @@ class RGPE(TransferPolicy):
     # -- choosing ----------------------------------------------------------------------------------------------------
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        width = self.width(
-            len(self._observations) + len(self._pending) + 1,
-            size=self.domain.size,
-            dimension=self.domain.dimension,
-            gain=belief.information_gain,
-        )
-        return UpperBound(width)
+        return UpperBound(self._deviations(self.width, self._round(), belief))
 
     def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
         weights = self._weigh(step)
@@ -317,8 +307,7 @@ class RGPE(TransferPolicy):
     def _over(self, belief: Posterior | GridPosterior, step: int, best: float) -> Acquisition:
         if self.acquisition == "bound":
             return self._acquisition(belief, step)
-        scale = float(belief.gp.kernel.diag(self.domain.lower[None])[0]) ** 0.5
-        return LogImprovement(best, 1e-10 * scale)
+        return LogImprovement(best, 1e-10 * self._prior_std(belief.gp))
 
     def _to_beat(self) -> Array:
         """Where the value to beat is looked for, encoded: measured points, before any the best ones of the tasks."""

@@ -39,14 +39,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack, cast, overload
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import not_negative, one_of, whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Box, Candidates, Domain, Space
+from surefoot.experimental import experimental
 from surefoot.loop.errors import NoData
 from surefoot.loop.model import ModelOptions
 from surefoot.loop.policy import Proposal
@@ -68,6 +70,7 @@ CLOUD = 12  # points per cloud
 NOISE = 1e-9  # share of the largest variance below which the noise is not taken: sets of points stay independent
 
 
+@experimental
 class RobustBatch(GPUCB):
     """Ask for points that tell most about the possible maxima when any ``tau`` of them are lost.
 
@@ -119,17 +122,10 @@ class RobustBatch(GPUCB):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, width=width, **options)
-        for name, number, lowest in (("tau", tau, 0), ("eta", eta, 1), ("pool", pool, 2)):
-            if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < lowest:
-                raise ValueError(f"{name} must be a whole number from {lowest} on, got {number!r}")
-        if method not in ("oblivious-greedy", "pro", "auto"):
-            raise ValueError(f"method must be 'oblivious-greedy', 'pro' or 'auto', got {method!r}")
-        if interest not in ("potential", "all"):
-            raise ValueError(f"interest must be 'potential' or 'all', got {interest!r}")
-        if not (math.isfinite(beta) and beta >= 0.0):
-            raise ValueError(f"beta must be finite and not negative, got {beta!r}")
-        self.tau, self.method, self.interest, self.pool = int(tau), method, interest, int(pool)
-        self.beta, self.eta = float(beta), int(eta)
+        self.tau, self.eta, self.pool = whole(tau, "tau"), whole(eta, "eta", 1), whole(pool, "pool", 2)
+        self.method = one_of(method, "method", ("oblivious-greedy", "pro", "auto"))
+        self.interest = one_of(interest, "interest", ("potential", "all"))
+        self.beta = not_negative(beta, "beta")
         # A bucket of one point takes the one that is most informative on its own.
         self.buckets = pro_sizes(tau, eta) if method == "pro" else [1] * math.ceil(beta * tau - 1e-9)
         self._until = 0  # the number of queries when the present ask is done
@@ -137,14 +133,8 @@ class RobustBatch(GPUCB):
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 
-    @overload
-    def ask(self, n: None = None, **context: Any) -> Query: ...
-    @overload
-    def ask(self, n: int, **context: Any) -> list[Query]: ...
-    def ask(self, n: int | None = None, **context: Any) -> Query | list[Query]:
-        """Return the next query of the batch under way, or the next n of them."""
-        self._until = len(self._queries) + (int(n) if isinstance(n, (int, np.integer)) else 1)
-        return super().ask(n, **context)
+    def _begin(self, count: int) -> None:
+        self._until = len(self._queries) + count
 
     def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
         blocked = self._excluded_points()
@@ -232,12 +222,7 @@ class RobustBatch(GPUCB):
 
     def _width(self, belief: Posterior | GridPosterior) -> float:
         """The width of the bounds; it counts what was measured, not what is pending: a batch has one set M."""
-        return self.width(
-            len(self._observations) + 1,
-            size=self.domain.size,
-            dimension=self.domain.dimension,
-            gain=belief.information_gain,
-        )
+        return self._deviations(self.width, len(self._observations) + 1, belief)
 
     def _pool_points(self) -> Array:
         """The points of highest upper bound, from the highest on: of all candidates, or of a design and clouds."""

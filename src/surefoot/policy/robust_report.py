@@ -35,7 +35,7 @@ from surefoot.loop.journal import Journal
 from surefoot.loop.model import Acquisition, ModelPolicy
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.types import Advice, Outcome, Query, Recommendation
-from surefoot.loop.widths import Constant, Finite, Width
+from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.gp_ucb import GPUCB, UpperBound
 from surefoot.policy.stable_opt import report
 
@@ -101,8 +101,6 @@ class RobustReport(Policy):
             raise ValueError("the journal belongs to RobustReport(..., journal=), not to the policy inside")
         if not isinstance(perturbation, Perturbation):
             raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
-        if width is not None and not callable(width):
-            raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {width!r}")
         super().__init__(
             policy.domain, seed=policy.seed if seed is None else seed, repeats=policy.repeats, journal=journal
         )
@@ -121,12 +119,14 @@ class RobustReport(Policy):
             cast(ModelPolicy, self.policy) if own and gp is None else _Listener(policy.domain, gp=gp, seed=self.seed)
         )
         inherited = self.policy.width if isinstance(self.policy, GPUCB) else None
-        default = Constant(2.0) if policy.domain.size is None else Finite(0.95)
-        self.width: Width = width or inherited or default
+        self.width = given_or(width, inherited or usual(policy.domain.size, 0.95))
         # One record of events, read by all three.
         for reader in (self.policy, self.believer):
             for name in SHARED:
                 setattr(reader, name, getattr(self, name))
+
+    def _begin(self, count: int) -> None:
+        self.policy._begin(count)
 
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
         return self.policy._choose(step, context)
@@ -143,12 +143,7 @@ class RobustReport(Policy):
 
     def _recommend(self) -> Recommendation:
         reach, believer = self._reach, self.believer
-        width = self.width(
-            len(self._observations) + len(self._pending) + 1,
-            size=self.domain.size,
-            dimension=self.domain.dimension,
-            gain=believer._believe().information_gain,
-        )
+        width = believer._deviations(self.width, believer._round(), believer._believe())
         if isinstance(reach, Sets):
             centers: list[Any] = reach.center_of(believer._rows()).tolist()
         else:

@@ -38,6 +38,7 @@ from typing import Any, Literal, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import one_of, positive
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Box, Candidates, Domain, Space
@@ -127,10 +128,6 @@ class WorstCasePolicy(GPUCB):
     ) -> None:
         if not isinstance(perturbation, Perturbation):
             raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
-        if report not in REPORTS:
-            raise ValueError(f"report must be one of {', '.join(REPORTS)}, got {report!r}")
-        if accuracy is not None and not (math.isfinite(accuracy) and accuracy > 0):
-            raise ValueError(f"accuracy must be finite and positive, got {accuracy!r}")
         _check_domain(domain, self.domains, type(self).__name__)
         try:
             joined = perturbation.join(domain)
@@ -138,7 +135,8 @@ class WorstCasePolicy(GPUCB):
         except Meaningless as error:
             raise NotSupported(str(error)) from None
         super().__init__(joined, width=width, **options)
-        self.perturbation, self.report_rule, self.accuracy = perturbation, report, accuracy
+        self.perturbation, self.report_rule = perturbation, one_of(report, "report", REPORTS)
+        self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import one_of, positive
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.model import Acquisition
@@ -200,11 +201,8 @@ class TAF(TransferPolicy, ExpectedImprovement):
         **options: Unpack[TransferOptions],
     ) -> None:
         super().__init__(domain, tasks=tasks, scaling=scaling, **options)
-        if distance not in ("discordant", "scaled_l2"):
-            raise ValueError(f"distance must be 'discordant' or 'scaled_l2', got {distance!r}")
-        if not (np.isfinite(bandwidth) and bandwidth > 0):
-            raise ValueError(f"bandwidth must be positive and finite, got {bandwidth!r}")
-        self.distance, self.bandwidth = distance, float(bandwidth)
+        self.distance = one_of(distance, "distance", ("discordant", "scaled_l2"))
+        self.bandwidth = positive(bandwidth, "bandwidth")
 
     def _takes(self, task: Any) -> bool:
         return callable(getattr(task, "predict", None))

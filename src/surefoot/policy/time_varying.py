@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from surefoot.arguments import whole
 from surefoot.belief.drift import LARGEST_DENSE, DriftingGrid, DriftingPosterior
 from surefoot.belief.forgetting import (
     ForgettingEstimate,
@@ -108,9 +109,7 @@ class TVGPUCB(Tracking):
     ) -> None:
         super().__init__(domain, width=width, **options)
         self._given = None if forgetting is None else check_forgetting(forgetting)
-        if memory is not None and (not isinstance(memory, (int, np.integer)) or isinstance(memory, bool) or memory < 1):
-            raise ValueError(f"memory must be a whole number from 1 on, got {memory!r}")
-        self.memory = None if memory is None else int(memory)
+        self.memory = None if memory is None else whole(memory, "memory", 1)
         self._still = self._given == 0.0 and memory is None  # then it is GP-UCB, and nothing below is used
         small = isinstance(domain, Candidates) and domain.size <= LARGEST_DENSE
         self._kept = self.memory if self.memory or small else MEMORY

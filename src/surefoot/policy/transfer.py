@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Protocol, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import one_of, whole
 from surefoot.belief.compact import CompactPosterior
 from surefoot.belief.gp import GP
 from surefoot.belief.joint import fit_jointly
@@ -114,15 +115,11 @@ class TransferPolicy(ModelPolicy):
         for task in tasks:
             if not (isinstance(task, Task) or self._takes(task)):
                 raise TypeError(f"{name} does not take a {type(task).__name__} as a task; make it a Task(X, y)")
-        if scaling not in ("pooled", "task", None):
-            raise ValueError(f"scaling must be 'pooled', 'task' or None, got {scaling!r}")
-        if not isinstance(head_start, (int, np.integer)) or isinstance(head_start, bool) or head_start < 0:
-            raise ValueError(f"head_start must be a whole number from 0 on, got {head_start!r}")
-        if max_points is not None and (not isinstance(max_points, (int, np.integer)) or max_points < 1):
-            raise ValueError(f"max_points must be a positive whole number or None, got {max_points!r}")
         self.tasks = tuple(tasks)
-        self.scaling, self.share_hyperparameters, self.head_start = scaling, share_hyperparameters, int(head_start)
-        self.max_points = int(max_points or max(32, math.isqrt(ROOM // len(tasks))))
+        self.scaling = one_of(scaling, "scaling", ("pooled", "task", None))
+        self.head_start, self.share_hyperparameters = whole(head_start, "head_start"), share_hyperparameters
+        room = max(32, math.isqrt(ROOM // len(tasks)))
+        self.max_points = room if max_points is None else whole(max_points, "max_points", 1)
         self._points = [task.points(domain) if isinstance(task, Task) else None for task in tasks]
         self._pool = self._common([task.y for task in tasks if isinstance(task, Task)])
         self._task_gps: list[GP | None] | None = None
@@ -136,7 +133,7 @@ class TransferPolicy(ModelPolicy):
     def _common(self, values: list[Array]) -> tuple[float, float]:
         """Level and spread that all tasks have in common."""
         if self.scaling == "task" and self.gp.every is None:  # a known prior says what it expects
-            return self.gp.mean, float(self.gp.kernel.diag(self.domain.lower[None])[0]) ** 0.5
+            return self.gp.mean, self._prior_std(self.gp)
         if self.scaling == "task":  # levels differ for no reason: only the spread within tasks counts
             level, spread = np.median([_spread(y) for y in values] or [(0.0, 1.0)], axis=0)
             return float(level), float(spread)

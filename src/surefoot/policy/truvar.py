@@ -38,6 +38,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from surefoot.arguments import not_negative, one_of, open_unit, positive
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.lookahead import Lookahead
 from surefoot.belief.posterior import Posterior
@@ -46,7 +47,7 @@ from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import argmax, maximize
 from surefoot.loop.model import Acquisition, PosteriorScore
 from surefoot.loop.policy import Proposal
-from surefoot.loop.widths import RKHS, Finite, Width
+from surefoot.loop.widths import RKHS, Finite, Width, given_or
 from surefoot.policy.gp_ucb import UpperBound
 from surefoot.policy.level_set import LevelSets
 from surefoot.policy.prices import Fidelity, Field, Prices, numbers_at
@@ -157,20 +158,11 @@ class TruVaR(SetPolicy):
         **options: Unpack[SetOptions],
     ) -> None:
         super().__init__(domain, monotone=monotone, **options)
-        if goal not in ("maximize", "level"):
-            raise ValueError(f"goal must be 'maximize' or 'level', got {goal!r}")
+        self.goal = one_of(goal, "goal", ("maximize", "level"))
         if goal == "maximize" and (threshold is not None or fraction is not None):
             raise ValueError("threshold and fraction belong to goal='level'")
         if scale is not None and width is not None:
             raise ValueError("give either scale or width")
-        if width is not None and not callable(width):
-            raise TypeError(f"width must be callable, for example widths.Finite(0.95); got {width!r}")
-        for name, value, top in (("scale", scale, math.inf), ("accuracy", accuracy, math.inf), ("ratio", ratio, 1.0)):
-            if value is not None and not (0.0 < value < top):
-                raise ValueError(f"{name} must lie strictly between 0 and {top}, got {value!r}")
-        for name, value in (("target", target), ("slack", slack)):
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be finite and not negative, got {value!r}")
         if among not in ("all", "potential") and not (type(among) is int and among > 0):
             raise ValueError(f"among must be 'all', 'potential' or a positive whole number, got {among!r}")
         if anticipate and fraction is not None:
@@ -179,10 +171,12 @@ class TruVaR(SetPolicy):
             )
         if self.gp.members or self.gp.samples:
             raise NotSupported("TruVaR looks ahead in one Gaussian process, not in a mixture of hyper-parameters")
-        self.goal, self.threshold, self.fraction = goal, threshold, fraction
-        self.scale = (0.5 if goal == "maximize" else 1.0) if scale is None else scale
-        self.width, self.target, self.ratio, self.slack = width, float(target), float(ratio), float(slack)
-        self.among, self.anticipate, self.accuracy = among, anticipate, accuracy
+        self.threshold, self.fraction, self.among, self.anticipate = threshold, fraction, among, anticipate
+        self.scale = (0.5 if goal == "maximize" else 1.0) if scale is None else positive(scale, "scale")
+        self.width = given_or(width, None)
+        self.target, self.slack = not_negative(target, "target"), not_negative(slack, "slack")
+        self.ratio = open_unit(ratio, "ratio")
+        self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
         if monotone is None:
             self.monotone &= self.scale >= 2.0 if width is None else isinstance(width, (Finite, RKHS))
         self._sets = None

@@ -41,6 +41,7 @@ from typing import Any, Literal, NoReturn, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.experimental import experimental
 from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.private.accounting import GaussianEvent, epsilon
@@ -58,6 +59,7 @@ Objective = Callable[[Array], float | None] | Sequence[float] | Array
 IN_THE_CLEAR = "measured values are answered in the clear: the transcript of a run is not differentially private"
 
 
+@experimental
 class Curator:
     """Holds private rows, releases them once through a mechanism, and answers asks.
 

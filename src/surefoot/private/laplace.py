@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from surefoot.private.accounting import StatedEvent
 from surefoot.private.guarantee import Guarantee
 from surefoot.private.mechanisms import Mechanism, PublicOptions
+from surefoot.private.noise import MARGIN
 
 __all__ = ["LaplaceRelease"]
 
@@ -62,7 +63,8 @@ class LaplaceRelease(Mechanism):
         return math.sqrt(2.0) * self.scale_for(features)
 
     def _randomize(self, rows: Array) -> Array:
-        return self._noise.laplace(rows, self.scale_for(rows.shape[-1]))
+        # On OpenDP's grid values may lie a little further apart, and what it certifies must not exceed ε.
+        return self._noise.laplace(rows, self.scale_for(rows.shape[-1]) * MARGIN)
 
     def event(self, rows: int, features: int) -> StatedEvent:
         return StatedEvent(self.epsilon, 0.0)

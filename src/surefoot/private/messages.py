@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.loop.errors import SurefootError
 from surefoot.loop.journal import SCHEMA, check_schema, dumps
 from surefoot.private.guarantee import Guarantee
@@ -87,7 +88,7 @@ class Release:
         for name in ("noise", "output_noise"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be finite and not negative, got {getattr(self, name)!r}")
-        _whole(self.asks, "asks", 1)
+        whole(self.asks, "asks", 1)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the release as strict JSON; refused if it was simulated."""
@@ -117,7 +118,7 @@ class Release:
         shape = values.pop("shape")
         if len(shape) != 2:
             raise ValueError(f"the rows of a release have two dimensions, got shape {shape}")
-        n, r = (_whole(size, "shape", 1) for size in shape)
+        n, r = (whole(size, "shape", 1) for size in shape)
         try:
             content = base64.b64decode(values["rows"], validate=True)
         except (binascii.Error, ValueError):
@@ -162,8 +163,8 @@ class Ask:
 
     def __post_init__(self) -> None:
         _name(self.run)
-        object.__setattr__(self, "step", _whole(self.step, "step"))
-        object.__setattr__(self, "index", _whole(self.index, "index"))
+        object.__setattr__(self, "step", whole(self.step, "step"))
+        object.__setattr__(self, "index", whole(self.index, "index"))
 
     def to_wire(self) -> dict[str, Any]:
         """Return the message as strict JSON."""
@@ -189,7 +190,7 @@ class Answer:
 
     def __post_init__(self) -> None:
         _name(self.run)
-        object.__setattr__(self, "step", _whole(self.step, "step"))
+        object.__setattr__(self, "step", whole(self.step, "step"))
         if self.value is not None:
             if not math.isfinite(self.value):
                 raise ValueError("the value of an answer must be finite, or None for a measurement that failed")
@@ -219,7 +220,7 @@ class Close:
     def __post_init__(self) -> None:
         _name(self.run)
         if self.index is not None:
-            object.__setattr__(self, "index", _whole(self.index, "index"))
+            object.__setattr__(self, "index", whole(self.index, "index"))
 
     def to_wire(self) -> dict[str, Any]:
         """Return the message as strict JSON."""
@@ -275,12 +276,6 @@ def _fields(data: Mapping[str, Any], kind: str, types: Mapping[str, Any]) -> dic
         if not isinstance(value, allowed) or (isinstance(value, bool) and allowed is not bool):
             raise ValueError(f"field {name!r} of a message {kind!r} has the wrong type {type(value).__name__}")
     return {name: data[name] for name in types}
-
-
-def _whole(value: Any, what: str, least: int = 0) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{what} must be a whole number from {least} on, got {value!r}")
-    return int(value)
 
 
 def _name(run: Any) -> str:

@@ -32,6 +32,7 @@ from surefoot.belief.gp import GP
 from surefoot.belief.kernels import SE
 from surefoot.belief.noisy_inputs import NoisyInputs
 from surefoot.domain import Candidates
+from surefoot.experimental import experimental
 from surefoot.loop.errors import BudgetSpent, NoData, NotSupported
 from surefoot.loop.journal import dumps, loads, write_atomically
 from surefoot.loop.model import ModelPolicy
@@ -75,6 +76,7 @@ def _blurred(gp: GP, noise: float) -> GP:
     return replace(gp, kernel=NoisyInputs.around(gp.kernel, noise))
 
 
+@experimental
 class Modeler:
     """Runs a policy over a release and speaks to a curator in messages.
 

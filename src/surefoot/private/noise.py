@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 Shape = int | tuple[int, ...]
 
 _FINE = 50  # binary digits of the sampler's grid below the scale of the noise
-_MARGIN = 1.0 + 1e-9  # what rounding to that grid may cost, for up to 10⁶ values and scales of 1000 sensitivities
+MARGIN = 1.0 + 1e-9  # what rounding to that grid may cost, for up to 10⁶ values and scales of 1000 sensitivities
 
 
 @runtime_checkable
@@ -133,7 +133,7 @@ class SystemNoise:
             raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
         if not 0.0 < sensitivity < math.inf:
             raise ValueError(f"sensitivity must be positive and finite, got {sensitivity}")
-        return float(sensitivity) * _certified(float(epsilon), float(delta)) * _MARGIN
+        return float(sensitivity) * _certified(float(epsilon), float(delta)) * MARGIN
 
     def __repr__(self) -> str:
         return "SystemNoise()"

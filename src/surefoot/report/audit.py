@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def _curve(axes: Axes, name: str, each: Audit) -> None:
     if each.bound.likelier == "one":
         one, two = two, one
     thresholds = np.quantile(np.concatenate([one, two]), np.linspace(0.0, 1.0, 400))
-    side = "left" if each.bound.above else "right"
+    side: Literal["left", "right"] = "left" if each.bound.above else "right"
     rates = [np.searchsorted(scores, thresholds, side=side) / scores.size for scores in (one, two)]
     if each.bound.above:
         rates = [1.0 - rate for rate in rates]

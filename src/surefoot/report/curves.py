@@ -70,7 +70,7 @@ def curves(policy: Policy | View, *, direction: str | None = None, label: str = 
         axes.set(xlabel="step", ylabel=short(label, 32))
         margin = 0.06 * (high - low)
         axes.set_ylim(low - margin, high + margin)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
         axes.grid(axis="y")
         _explain(figure, rows)
     return figure
@@ -111,8 +111,8 @@ def lengths(policy: Policy | View) -> Figure:
                     alpha=0.9, label=name,
                 )  # fmt: skip
         axes.set(xlabel="run", ylabel="steps", ylim=(0, 1.06 * float(steps.max()) or 1.0))
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
+        axes.locator_params(axis="y", integer=True)
         axes.grid(axis="y")
         figure.legend(loc="outside upper left", ncols=3, columnspacing=1.2, borderaxespad=0.2, handletextpad=0.4)
     return figure
@@ -158,7 +158,7 @@ def task_weights(policy: Policy | View) -> Figure:
             )  # fmt: skip
         axes.set(xlabel="ask", ylabel="weight", ylim=(-0.04 * top, 1.06 * top))
         axes.set_xlim(1, max(len(asks), 2))
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
         axes.grid(axis="y")
     return figure
 
@@ -216,7 +216,7 @@ def _explain(figure: Figure, rows: Sequence[Run]) -> None:
     from matplotlib.lines import Line2D
 
     finished = any(row.status == "measured" and row.stopped is None for row in rows)
-    kinds = {
+    kinds: dict[str, tuple[bool, dict[str, Any]]] = {
         "best finished": (finished, {"color": color("accent"), "linewidth": 2.0}),
         "finished": (finished, {"color": color("belief"), "linewidth": 1.1}),
         "stopped": (

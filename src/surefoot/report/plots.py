@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ def trace(policy: Policy | View, *, direction: str | None = None, label: str = "
             axes.scatter(count[failed], place, s=18, linewidth=1.2, marker="x", color=color("bad"), label="failed")
         axes.set(xlabel="run", ylabel=short(label, 32))
         axes.set_ylim(*_padded(low, high))
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
         axes.grid(axis="y")
         if rows:
             _legend(figure, axes)
@@ -327,11 +327,13 @@ def _draw_way(axes: Axes, view: View, across: int, up: int) -> None:
     stops = [stop for query in view.policy.queries if query.id in told for stop in query.note["stops"]]
     way = domain.points[[domain.start, *stops]]
     axes.plot(way[:, across], way[:, up], color=color("ink"), linewidth=1.1, label="way", clip_on=False, zorder=2)
-    axes.scatter(*way[0, [across, up]], marker="s", s=26, color=color("ink"), label="start", clip_on=False, zorder=3)
+    axes.scatter(
+        way[0, across], way[0, up], marker="s", s=26, color=color("ink"), label="start", clip_on=False, zorder=3
+    )
 
 
 def _scatter_runs(axes: Axes, view: View, across: int, up: int) -> None:
-    shapes = {
+    shapes: dict[str, dict[str, Any]] = {
         "measured": {"marker": "o", "facecolor": color("ink"), "edgecolor": color("paper"), "s": 17, "linewidth": 0.7},
         "pending": {"marker": "o", "facecolor": "none", "edgecolor": color("accent"), "s": 24, "linewidth": 1.3},
         "failed": {"marker": "x", "color": color("bad"), "s": 24, "linewidth": 1.4},
@@ -344,8 +346,8 @@ def _scatter_runs(axes: Axes, view: View, across: int, up: int) -> None:
             axes.scatter(points[:, across], points[:, up], label=status, clip_on=False, zorder=3, **shape)
     if view.recommended is not None:
         axes.scatter(
-            *view.recommended[[across, up]], marker="*", s=120, facecolor=color("accent"), edgecolor=color("paper"),
-            linewidth=0.8, label="recommended", clip_on=False, zorder=4,
+            view.recommended[across], view.recommended[up], marker="*", s=120, facecolor=color("accent"),
+            edgecolor=color("paper"), linewidth=0.8, label="recommended", clip_on=False, zorder=4,
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,8 @@ class Coordinate:
         if self.labels or (self.whole and self.high - self.low < count):
             return np.arange(self.low, self.high + 1.0)
         values = np.geomspace(self.low, self.high, count) if self.log else np.linspace(self.low, self.high, count)
-        return np.clip(np.unique(np.rint(values) if self.whole else values), self.low, self.high)
+        grid: Array = np.clip(np.unique(np.rint(values) if self.whole else values), self.low, self.high)
+        return grid
 
     def ends(self) -> list[tuple[float, str]]:
         """Marks on a parallel coordinate: all choices, else both bounds."""
@@ -69,7 +70,7 @@ class Coordinate:
             return [(i / max(len(self.labels) - 1, 1), label) for i, label in enumerate(self.labels[:12])]
         return [(0.0, number(self.low)), (1.0, number(self.high))]
 
-    def prepare(self, axes: Axes, which: str) -> None:
+    def prepare(self, axes: Axes, which: Literal["x", "y"]) -> None:
         """Give an axis of a picture this coordinate's scale, ticks and limits."""
         from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -88,7 +89,7 @@ class Coordinate:
             axis.set_minor_locator(NullLocator())
             axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
         elif self.whole:
-            axis.get_major_locator().set_params(integer=True)
+            axes.locator_params(axis=which, integer=True)
         limits(self.low, self.high)
 
 
@@ -164,7 +165,7 @@ class View:
     @cached_property
     def recommended(self) -> Array | None:
         """The recommended point, where the answer is one of the domain's."""
-        x = getattr(self.answer, "x", None)
+        x: Any = getattr(self.answer, "x", None)
         return x if np.shape(x) == (self.policy.domain.dimension,) else None
 
     @cached_property
@@ -182,7 +183,8 @@ class View:
         """The belief over encoded points; None for a policy that has none, or one over something else."""
         believes = getattr(self.policy, "posterior", None)
         found = believes() if callable(believes) else None
-        inputs = np.shape(getattr(found, "X", None))
+        seen: Any = getattr(found, "X", None)
+        inputs = np.shape(seen)
         return None if len(inputs) == 2 and inputs[1] != self._seen(self.reference[None]).shape[1] else found
 
     def _seen(self, points: Array) -> Array:

@@ -40,9 +40,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import open_unit, whole
 from surefoot.select.greedy_family import Random, greedy
 from surefoot.select.objective import SetFunction, State, as_elements
-from surefoot.select.selection import TIES, first_best, whole
+from surefoot.select.selection import TIES, first_best
 
 __all__ = [
     "Attack",
@@ -236,8 +237,7 @@ def stochastic_min(
     >>> stochastic_min(Coverage([[1, 1, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0]]), [0, 1, 2], tau=1).removed
     (0,)
     """
-    if not 0.0 < epsilon < 1.0:
-        raise ValueError(f"epsilon must lie strictly between 0 and 1, got {epsilon!r}")
+    open_unit(epsilon, "epsilon")
     draws = np.random.default_rng(rng)
 
     def pick(losses: Array, deletions: int) -> int:

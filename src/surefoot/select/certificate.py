@@ -33,13 +33,14 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surefoot.arguments import whole
 from surefoot.select.adversary import Attack, attack
 from surefoot.select.greedy_family import greedy, iterative_factor, oblivious
 from surefoot.select.guarantees import greedy_guarantee, oblivious_greedy_guarantee, pro_guarantee
 from surefoot.select.objective import SetFunction
 from surefoot.select.ratios import LARGEST_SPECTRUM, Ratio, Ratios, bound_ratios
 from surefoot.select.robust import osu_sizes, pro_sizes
-from surefoot.select.selection import Selection, gains_of, ground, whole
+from surefoot.select.selection import Selection, gains_of, ground
 
 __all__ = ["Certificate", "certify", "optimum_bound", "robust_bound"]
 

@@ -23,12 +23,13 @@ from functools import partial
 
 import numpy as np
 
+from surefoot.arguments import whole
 from surefoot.select.adversary import Attack, attack, branch_and_bound, greedy_min, local_search
 from surefoot.select.certificate import Certificate, certify
 from surefoot.select.greedy_family import greedy, lazy_greedy, oblivious
 from surefoot.select.objective import SetFunction
 from surefoot.select.robust import oblivious_greedy, osu, pro
-from surefoot.select.selection import Selection, ground, whole
+from surefoot.select.selection import Selection, ground
 
 __all__ = ["METHODS", "Choice", "choose"]
 

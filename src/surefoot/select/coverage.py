@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from surefoot.arguments import one_of
 from surefoot.select.objective import Array, Indices, SetFunction, State
 
 __all__ = ["Coverage", "DominatingSet"]
@@ -127,8 +128,7 @@ class DominatingSet(Coverage):
     """
 
     def __init__(self, n: int, edges: ArrayLike, *, direction: str = "both", weights: ArrayLike | None = None) -> None:
-        if direction not in ("both", "out", "in"):
-            raise ValueError(f"direction must be 'both', 'out' or 'in', got {direction!r}")
+        one_of(direction, "direction", ("both", "out", "in"))
         if n < 1:
             raise ValueError(f"a graph must have at least one node, got n = {n!r}")
         pairs = np.asarray(edges)

@@ -33,6 +33,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import open_unit
 from surefoot.select.objective import SetFunction, State, as_elements
 from surefoot.select.selection import Indices, Selection, first_best, gains_of, ground, tolerance
 
@@ -170,8 +171,7 @@ def stochastic_greedy(
     >>> stochastic_greedy(objective, 2, epsilon=0.01).order  # the sample is everything: the same as greedy
     (1, 0)
     """
-    if not 0.0 < epsilon < 1.0:
-        raise ValueError(f"epsilon must lie strictly between 0 and 1, got {epsilon!r}")
+    open_unit(epsilon, "epsilon")
     count, elements = ground(objective, k, among)
     size = math.ceil(elements.size / max(count, 1) * math.log(1.0 / epsilon))
     slack, draws = tolerance(objective), np.random.default_rng(rng)
@@ -197,8 +197,7 @@ def threshold_greedy(
     >>> threshold_greedy(Coverage([[1, 1, 0, 0, 0], [0, 1, 1, 1, 0], [0, 0, 0, 0, 1]]), 3).order
     (1, 0, 2)
     """
-    if not 0.0 < epsilon < 1.0:
-        raise ValueError(f"epsilon must lie strictly between 0 and 1, got {epsilon!r}")
+    open_unit(epsilon, "epsilon")
     count, elements = ground(objective, k, among)
     singles = np.asarray(objective.singletons(), dtype=np.float64)
     largest = float(singles[elements].max(initial=0.0))

@@ -22,8 +22,8 @@ import math
 
 from scipy.optimize import minimize_scalar
 
+from surefoot.arguments import open_unit, whole
 from surefoot.select.robust import pro_sizes
-from surefoot.select.selection import whole
 
 __all__ = ["best_beta", "greedy_guarantee", "oblivious_greedy_guarantee", "pro_guarantee"]
 
@@ -169,8 +169,7 @@ def best_beta(
     >>> 5 < beta < 20 and 0.3 < factor < 0.387
     True
     """
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"share must lie strictly between 0 and 1, got {share!r}")
+    open_unit(share, "share")
     nu = gamma if subadditivity is None else subadditivity
     alpha = 1.0 if inverse_curvature is None else inverse_curvature
     _unit(gamma=gamma, theta=theta, superadditivity=superadditivity, subadditivity=nu, inverse_curvature=alpha)

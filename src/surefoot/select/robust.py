@@ -39,9 +39,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import not_negative, one_of, whole
 from surefoot.select.greedy_family import greedy, lazy_greedy
 from surefoot.select.objective import SetFunction, State
-from surefoot.select.selection import TIES, Selection, Selector, along, first_best, ground, whole
+from surefoot.select.selection import TIES, Selection, Selector, along, first_best, ground
 
 __all__ = ["buckets", "oblivious_greedy", "osu", "osu_sizes", "pro", "pro_sizes", "saturate"]
 
@@ -86,8 +87,7 @@ def buckets(
     count, rest = ground(objective, k, among)
     choose = subroutine or (lazy_greedy if objective.submodular is True else greedy)
     wanted = [whole(size, "the size of a bucket", 1) for size in sizes]
-    if infeasible not in ("raise", "truncate"):
-        raise ValueError(f"infeasible must be 'raise' or 'truncate', got {infeasible!r}")
+    one_of(infeasible, "infeasible", ("raise", "truncate"))
     if sum(wanted) > count and infeasible == "raise":
         raise ValueError(
             f"{method} needs {sum(wanted)} elements for its robust part, more than k = {count}; "
@@ -120,8 +120,7 @@ def pro_sizes(tau: int, eta: int = 1, structure: Literal["exact", "compact"] = "
     ([1, 1, 1, 2, 2, 4], 11, 5)
     """
     deletions, unit = whole(tau, "tau", 0), whole(eta, "eta", 1)
-    if structure not in ("exact", "compact"):
-        raise ValueError(f"structure must be 'exact' or 'compact', got {structure!r}")
+    one_of(structure, "structure", ("exact", "compact"))
     if deletions == 0:
         return []
     last = (deletions - 1).bit_length()  # ⌈log₂ τ⌉
@@ -231,8 +230,7 @@ def oblivious_greedy(
     ((0,), (2,))
     """
     _check(objective, k, tau)
-    if not (math.isfinite(beta) and beta >= 0.0):
-        raise ValueError(f"beta must be finite and not negative, got {beta!r}")
+    not_negative(beta, "beta")
     # Rounding must not make ⌈0.1 · 30⌉ a 4. A bucket of one element takes the largest singleton left.
     size = math.ceil(beta * tau - 1e-9)
     return buckets(objective, [1] * size, k, subroutine=subroutine, method="oblivious_greedy")

@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import whole
 from surefoot.select.objective import SetFunction, State, as_elements
 
 __all__ = ["Selection", "Selector", "first_best", "ground", "tolerance", "whole"]
@@ -108,17 +109,6 @@ class Selector(Protocol):
 
     def __call__(self, objective: SetFunction, k: int, /, *, among: ArrayLike | None = None) -> Selection:
         """Choose k elements of ``among``."""
-
-
-def whole(value: object, name: str, lowest: int) -> int:
-    """Return a whole number of at least ``lowest``, or raise a ValueError that names it.
-
-    >>> whole(3, "k", 1)
-    3
-    """
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < lowest:
-        raise ValueError(f"{name} must be a whole number from {lowest} on, got {value!r}")
-    return int(value)
 
 
 def ground(objective: SetFunction, k: int, among: ArrayLike | None = None) -> tuple[int, Indices]:

@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 
 import surefoot
 from surefoot.loop.errors import SurefootError
-from surefoot.serve import outsourced_routes, pages, study_routes, token_routes
+from surefoot.serve import answers, outsourced_routes, pages, study_routes, token_routes
 from surefoot.serve.guard import Guard
 from surefoot.serve.schemas import Failure
 from surefoot.serve.service import Json, Served, Service, _bearer, _caller, refusal
@@ -81,7 +81,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
 def _health(app: FastAPI) -> None:
     """The routes that watch over the service."""
 
-    @app.get(f"{PREFIX}/health", tags=["service"], responses={503: _FAILURES[503]})
+    @app.get(f"{PREFIX}/health", tags=["service"], response_model=answers.Health, responses={503: _FAILURES[503]})
     async def health(service: Served) -> dict[str, Any]:
         """Whether the service and its database answer."""
         await service.light(service.store.ping)
@@ -90,8 +90,11 @@ def _health(app: FastAPI) -> None:
     @app.get(
         f"{PREFIX}/metrics",
         tags=["service"],
-        response_class=PlainTextResponse,
-        responses={status: _FAILURES[status] for status in (401, 403, 429, 503)},
+        response_class=Response,  # text; what is refused is JSON, as everywhere
+        responses={
+            200: {"description": "One line for each number", "content": {"text/plain": {"schema": {"type": "string"}}}},
+            **{status: _FAILURES[status] for status in (401, 403, 429, 503)},
+        },
     )
     async def metrics(request: Request, service: Served, given: Annotated[Any, Depends(_bearer)]) -> Response:
         """Counts and times, for Prometheus."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, overload
 import numpy as np
 
 from surefoot.domain import Candidates, Domain, Paths
+from surefoot.experimental import experimental
 from surefoot.loop.state import pack
 from surefoot.loop.types import Advice, LevelSet, Outcome, Query, Recommendation
 from surefoot.serve.transport import Transport
@@ -40,6 +41,7 @@ __all__ = ["Client", "RemoteStudy"]
 _OMITTED = object()
 
 
+@experimental
 class Client:
     """A connection to the service.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from surefoot.serve import outsourced
+from surefoot.serve import answers, outsourced
 from surefoot.serve.outsourced import KIND, Runs
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
-from surefoot.serve.service import Json, Reader, Served, Service, Writer
+from surefoot.serve.service import After, Json, Limit, Reader, Served, Service, Writer
 
 __all__ = ["router"]
 
@@ -21,25 +21,20 @@ def _runs(service: Service) -> Runs:
     return Runs(service.store, largest=service.settings.largest_release)
 
 
-@router.post("", status_code=201, summary="Begin an outsourced run.")
+@router.post("", status_code=201, response_model=answers.Run, summary="Begin an outsourced run.")
 async def create(service: Served, caller: Writer, body: NewRun) -> Json:
     """Begin a run; its release is uploaded next."""
     return Json(await service.light(_runs(service).create, caller.tenant, body), 201)
 
 
-@router.get("", summary="List outsourced runs, the newest first.")
-async def index(
-    service: Served,
-    caller: Reader,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f]+$")] = None,
-) -> Json:
+@router.get("", response_model=answers.Runs, summary="List outsourced runs, the newest first.")
+async def index(service: Served, caller: Reader, limit: Limit = 100, after: After = None) -> Json:
     """List runs; ``after`` is the id of the last one of the page before."""
     found = await service.light(lambda: _runs(service).list(caller.tenant, limit=limit, after=after))
     return Json({"runs": found, "next": found[-1]["id"] if len(found) == limit else None})
 
 
-@router.get("/{run}", summary="How a run stands.")
+@router.get("/{run}", response_model=answers.Run, summary="How a run stands.")
 async def show(service: Served, caller: Reader, run: str) -> Json:
     """Return the state of a run."""
     return Json(await service.light(_runs(service).described, caller.tenant, run))
@@ -53,33 +48,33 @@ async def delete(service: Served, caller: Writer, run: str) -> Response:
     return Response(status_code=204)
 
 
-@router.put("/{run}/chunks/{k}", summary="Upload a part of the release.")
+@router.put("/{run}/chunks/{k}", response_model=answers.Stored, summary="Upload a part of the release.")
 async def put(service: Served, caller: Writer, run: str, k: Annotated[int, Path(ge=0, le=99_999)], body: Chunk) -> Json:
     """Store rows of the release; the same part again replaces it."""
     return Json(await service.light(_runs(service).put, caller.tenant, run, k, body))
 
 
-@router.post("/{run}/start", summary="Check the release and open the run.")
+@router.post("/{run}/start", response_model=answers.Run, summary="Check the release and open the run.")
 async def start(service: Served, caller: Writer, run: str, body: Start) -> Json:
     """Open a run whose release is complete."""
     return Json(await service.heavy(_runs(service).start, caller.tenant, run, body))
 
 
-@router.post("/{run}/ask", summary="Ask which row to measure.")
+@router.post("/{run}/ask", response_model=answers.Row, summary="Ask which row to measure.")
 async def ask(service: Served, caller: Writer, run: str) -> Json:
     """Return a step and a row's number: the same until it is answered."""
     done = service.use(caller, run, outsourced.ask, heavy=True, kind=KIND, build=_runs(service).build)
     return Json(await done)
 
 
-@router.post("/{run}/answer", summary="Answer with the value of a row.")
+@router.post("/{run}/answer", response_model=answers.Version, summary="Answer with the value of a row.")
 async def answer(service: Served, caller: Writer, run: str, body: Measured) -> Json:
     """Take the value of a step in; the same again changes nothing."""
     done = service.use(caller, run, lambda study: outsourced.answer(study, body), kind=KIND, build=_runs(service).build)
     return Json(await done)
 
 
-@router.post("/{run}/close", summary="End a run, and learn which row to use.")
+@router.post("/{run}/close", response_model=answers.Closed, summary="End a run, and learn which row to use.")
 async def close(service: Served, caller: Writer, run: str) -> Json:
     """Return the number of the row to use, null if nothing was measured."""
     runs = _runs(service)

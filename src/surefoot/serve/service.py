@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Depends, HTTPException, Request
+from fastapi import Depends, HTTPException, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.responses import JSONResponse
 
@@ -34,7 +34,7 @@ from surefoot.serve.settings import Settings
 from surefoot.serve.store import Store
 from surefoot.serve.tokens import Caller
 
-__all__ = ["Administrator", "Json", "Reader", "Served", "Service", "Writer", "refusal"]
+__all__ = ["Administrator", "After", "Json", "Limit", "Reader", "Served", "Service", "Writer", "refusal"]
 
 T = TypeVar("T")
 log = logging.getLogger("surefoot.serve")
@@ -147,6 +147,8 @@ def _needs(scope: str) -> Any:
 Reader = Annotated[Caller, _needs("read")]
 Writer = Annotated[Caller, _needs("write")]
 Administrator = Annotated[Caller, _needs("admin")]
+Limit = Annotated[int, Query(ge=1, le=1000)]  # of one page of a list
+After = Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f]+$")]  # the last id of the page before
 
 
 def refusal(error: Exception) -> Json:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from surefoot.serve import studies
+from surefoot.serve import answers, studies
 from surefoot.serve.live import LiveStudy
 from surefoot.serve.schemas import Ask, Cancel, NewStudy, Report, Tell, TellMany
-from surefoot.serve.service import Json, Reader, Served, Writer
+from surefoot.serve.service import After, Json, Limit, Reader, Served, Writer
 from surefoot.serve.view import view
 
 __all__ = ["router"]
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/studies", tags=["studies"])
 Count = Annotated[int, Query(ge=0, le=2**31 - 1)]
 
 
-@router.post("", status_code=201, summary="Begin a study.")
+@router.post("", status_code=201, response_model=answers.Study, summary="Begin a study.")
 async def create(service: Served, caller: Writer, body: NewStudy) -> Json:
     """Begin a study of any policy on any domain."""
 
@@ -31,13 +31,8 @@ async def create(service: Served, caller: Writer, body: NewStudy) -> Json:
     return Json(await service.heavy(work), 201)
 
 
-@router.get("", summary="List studies, the newest first.")
-async def index(
-    service: Served,
-    caller: Reader,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f]+$")] = None,
-) -> Json:
+@router.get("", response_model=answers.Studies, summary="List studies, the newest first.")
+async def index(service: Served, caller: Reader, limit: Limit = 100, after: After = None) -> Json:
     """List studies; ``after`` is the id of the last one of the page before."""
 
     def work() -> list[dict[str, Any]]:
@@ -48,7 +43,7 @@ async def index(
     return Json({"studies": found, "next": found[-1]["id"] if len(found) == limit else None})
 
 
-@router.get("/{id}", summary="How a study stands.")
+@router.get("/{id}", response_model=answers.Study, summary="How a study stands.")
 async def show(service: Served, caller: Reader, id: str) -> Json:
     """Return the study, its domain and its options."""
     row = await service.light(service.store.study, caller.tenant, id)
@@ -63,7 +58,7 @@ async def delete(service: Served, caller: Writer, id: str) -> Response:
     return Response(status_code=204)
 
 
-@router.post("/{id}/ask", summary="Ask where to measure next.")
+@router.post("/{id}/ask", response_model=answers.Queries, summary="Ask where to measure next.")
 async def ask(service: Served, caller: Writer, id: str, body: Ask | None = None) -> Json:
     """Return queries; with a key, the same ones however often the request is sent."""
     body = body or Ask()
@@ -73,32 +68,32 @@ async def ask(service: Served, caller: Writer, id: str, body: Ask | None = None)
     return Json({"queries": queries})
 
 
-@router.post("/{id}/tell", summary="Tell what a measurement gave.")
+@router.post("/{id}/tell", response_model=answers.Version, summary="Tell what a measurement gave.")
 async def tell(service: Served, caller: Writer, id: str, body: Tell) -> Json:
     """Tell an outcome; the same again changes nothing, another one for the same query is a conflict."""
     return Json(await service.use(caller, id, lambda study: studies.tell(study, body)))
 
 
-@router.post("/{id}/tell-many", summary="Tell several outcomes: all, or none.")
+@router.post("/{id}/tell-many", response_model=answers.Version, summary="Tell several outcomes: all, or none.")
 async def tell_many(service: Served, caller: Writer, id: str, body: TellMany) -> Json:
     """Tell several outcomes in one transaction."""
     return Json(await service.use(caller, id, lambda study: studies.tell_many(study, body)))
 
 
-@router.post("/{id}/report", summary="Report a value of a run in progress; get advice.")
+@router.post("/{id}/report", response_model=answers.Advised, summary="Report a value of a run in progress; get advice.")
 async def report(service: Served, caller: Writer, id: str, body: Report) -> Json:
     """Report a step of a run, and learn whether to go on."""
     advice = await service.use(caller, id, lambda study: studies.report(study, body), heavy=True)
     return Json(advice)
 
 
-@router.post("/{id}/cancel", summary="Give a query up.")
+@router.post("/{id}/cancel", response_model=answers.Version, summary="Give a query up.")
 async def cancel(service: Served, caller: Writer, id: str, body: Cancel) -> Json:
     """Forget a pending query whose worker is gone."""
     return Json(await service.use(caller, id, lambda study: studies.cancel(study, body)))
 
 
-@router.post("/{id}/close", summary="Close a study: it can be looked at, not changed.")
+@router.post("/{id}/close", response_model=answers.Study, summary="Close a study: it can be looked at, not changed.")
 async def close(service: Served, caller: Writer, id: str) -> Json:
     """Close a study."""
 
@@ -110,13 +105,13 @@ async def close(service: Served, caller: Writer, id: str) -> Json:
     return Json(await service.light(work))
 
 
-@router.get("/{id}/recommend", summary="The policy's answer.")
+@router.get("/{id}/recommend", response_model=answers.Point | answers.Level, summary="The policy's answer.")
 async def recommend(service: Served, caller: Reader, id: str) -> Json:
     """Return the recommended point, or the level set; a conflict while nothing was measured."""
     return Json(await service.use(caller, id, studies.recommend, heavy=True))
 
 
-@router.get("/{id}/trace", summary="The events of a study.")
+@router.get("/{id}/trace", response_model=answers.Trace, summary="The events of a study.")
 async def trace(
     service: Served,
     caller: Reader,
@@ -133,7 +128,7 @@ async def trace(
     return Json(await service.light(work))
 
 
-@router.get("/{id}/view", summary="What the page of a study draws.")
+@router.get("/{id}/view", response_model=answers.View, summary="What the page of a study draws.")
 async def show_view(
     service: Served, caller: Reader, id: str, trials: Annotated[int, Query(ge=1, le=10_000)] = 500
 ) -> Json:

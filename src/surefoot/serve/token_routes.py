@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from surefoot.serve import tokens
+from surefoot.serve import answers, tokens
 from surefoot.serve.schemas import NewToken
 from surefoot.serve.service import Administrator, Json, Served
 
@@ -14,14 +14,16 @@ __all__ = ["router"]
 router = APIRouter(prefix="/tokens", tags=["tokens"])
 
 
-@router.post("", status_code=201, summary="Make a token; its secret is shown this once.")
+@router.post(
+    "", status_code=201, response_model=answers.TokenSecret, summary="Make a token; its secret is shown this once."
+)
 async def create(service: Served, caller: Administrator, body: NewToken) -> Json:
     """Make a token for the caller's tenant."""
     made = await service.light(tokens.create, service.store, caller.tenant, body.name, body.scope)
     return Json(made, 201)
 
 
-@router.get("", summary="List the tokens of the tenant, revoked ones included.")
+@router.get("", response_model=answers.Tokens, summary="List the tokens of the tenant, revoked ones included.")
 async def index(service: Served, caller: Administrator) -> Json:
     """List tokens, without their secrets."""
     rows = await service.light(service.store.tokens, caller.tenant)

@@ -32,6 +32,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import not_negative, one_of
 from surefoot.stopping.curves import CurveModel, ExponentialDecay, PathModel, model_from_dict, model_to_dict
 from surefoot.stopping.induction import count, induce
 from surefoot.stopping.table import Decision, Table, scores
@@ -112,11 +113,9 @@ class OptimalStopping:
         for name in ("k1", "k2"):
             if not (value := getattr(self, name)) > 0:
                 raise ValueError(f"{name} must be positive (inf switches its decision off), got {value!r}")
-        if not (math.isfinite(self.cost) and self.cost >= 0):
-            raise ValueError(f"cost must be finite and not negative, got {self.cost!r}")
+        not_negative(self.cost, "cost")
         for name, known in (("statistic", ("after", "all")), ("unvisited", ("continue", "monotone", "resimulate"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+            one_of(getattr(self, name), name, known)
         if not (hasattr(self.model, "sample") or hasattr(self.model, "simulate")):
             raise TypeError(f"a model has a method sample or simulate, which {self.model!r} has not")
 

@@ -9,7 +9,8 @@ Subclass :class:`PolicyContract` in a test file, name the policy, and run pytest
 
 import pytest
 
-pytest.register_assert_rewrite("surefoot.testing.contract")  # so that a broken promise shows its values
+# So that a broken promise shows its values.
+pytest.register_assert_rewrite("surefoot.testing.contract", "surefoot.testing.resuming")
 
 from surefoot.testing.contract import PolicyContract  # noqa: E402
 

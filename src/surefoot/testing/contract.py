@@ -15,48 +15,23 @@ A policy that takes a context overrides :meth:`PolicyContract.context`; one that
 
 from __future__ import annotations
 
-import importlib
 import json
-import multiprocessing
-import sys
-from collections.abc import Callable
-from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from surefoot.domain import Box, Candidates, Choice, Dives, Domain, Float, Int, Paths, Space
-from surefoot.loop.errors import BudgetSpent, Exhausted, NoData, NotSupported, PendingQuery, SurefootError
+from surefoot.domain import Candidates, Dives, Paths
+from surefoot.loop.errors import BudgetSpent, Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.policy import Policy
-from surefoot.loop.record import load
-from surefoot.loop.types import FAILED, Outcome, Query
+from surefoot.loop.types import FAILED
+from surefoot.testing.driven import KINDS, every_domain
+from surefoot.testing.resuming import Resuming
 
 __all__ = ["PolicyContract"]
 
-# New processes are forked from one that has imported the library and nothing else: what is resumed is the saved state.
-_NEW = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
-_NEW.set_forkserver_preload(["pytest", "surefoot.testing.contract", "surefoot.policy.gp_ucb"])
 
-
-def _resume(
-    answer: Connection, paths: list[str], modules: list[str], suite: str, length: int, files: list[str]
-) -> None:
-    """Load every saved state in a new process, continue it, and send its queries back."""
-    sys.path[:0] = paths
-    home = [importlib.import_module(name) for name in modules][-1]
-    contract = getattr(home, suite)()
-    for file in files:
-        policy = load(file)
-        answer.send(contract.continue_run(policy, length - len(policy.queries)))
-
-
-KINDS: dict[str, type[Domain]] = {"Box": Box, "Candidates": Candidates, "Space": Space, "Paths": Paths}
-every_domain = pytest.mark.parametrize("kind", list(KINDS))
-
-
-class PolicyContract:
+class PolicyContract(Resuming):
     """The contract as a pytest class; set ``policy`` and, where needed, ``options``.
 
     Attributes
@@ -73,79 +48,6 @@ class PolicyContract:
     ...     policy = SobolSearch
     """
 
-    policy: ClassVar[Callable[..., Policy]]
-    options: ClassVar[dict[str, Any]] = {}
-    length: ClassVar[int] = 6
-
-    # -- what a subclass may replace ---------------------------------------------------------------------------------
-
-    def domain(self, kind: str) -> Domain:
-        """Return a small domain of one kind."""
-        if kind == "Box":
-            return Box([(-1.0, 2.0), (0.0, 5.0)])
-        if kind == "Candidates":
-            return Candidates(
-                np.stack(np.meshgrid(np.linspace(-1, 2, 6), np.linspace(0, 5, 5)), axis=-1).reshape(-1, 2)
-            )
-        if kind == "Paths":
-            points = self.domain("Candidates").points  # type: ignore[attr-defined]
-            return Paths(points, Dives((5, 6), 2), start=14)
-        return Space(rate=Float(1e-4, 1.0, log=True), depth=Int(1, 6), kind=Choice(["a", "b", "c"]))
-
-    def context(self, step: int) -> dict[str, Any]:
-        """Return the context of the ask of one step."""
-        return {}
-
-    def value(self, domain: Domain, x: Any) -> Any:
-        """Return the value measured at a point, or the list of those at the stops of a move."""
-        if np.ndim(x) == 2:
-            return [self.value(domain, stop) for stop in x]
-        unit = (domain.encode(np.asarray(x)[None]) - domain.lower)[0] / domain.extent()
-        return float(2.0 - np.sum((unit - 0.4) ** 2))
-
-    # -- driving -----------------------------------------------------------------------------------------------------
-
-    def kinds(self) -> list[str]:
-        """Return the kinds of domain that the policy declares."""
-        declared = self.policy.domains  # type: ignore[attr-defined]
-        return [kind for kind, cls in KINDS.items() if any(issubclass(cls, allowed) for allowed in declared)]
-
-    def make(self, kind: str, **options: Any) -> Policy:
-        """Return a new policy on a domain of one kind; skip the test where it does not support it."""
-        if kind not in self.kinds():
-            pytest.skip(f"{self.policy.__name__} does not declare {kind}")
-        return self.build(options.pop("domain", None) or self.domain(kind), **options)
-
-    def build(self, domain: Domain, **options: Any) -> Policy:
-        """Return a new policy on a domain."""
-        return type(self).policy(domain, **{"seed": 11, **self.options, **options})
-
-    def ask(self, policy: Policy) -> Query:
-        """Ask with the context of the step."""
-        return policy.ask(**self.context(len(policy.queries)))
-
-    def step(self, policy: Policy) -> Query:
-        """Ask, measure, tell."""
-        query = self.ask(policy)
-        policy.tell(query, self.value(policy.domain, query.x))
-        return query
-
-    def continue_run(self, policy: Policy, steps: int) -> list[list[str]]:
-        """Return the next queries, exactly."""
-        return [[float(v).hex() for v in np.ravel(self.step(policy).x)] for _ in range(steps)]
-
-    def alike(self, query: Query, value: float) -> Any:
-        """Return the same value for a point, or for each stop of a move."""
-        return [value] * len(query.x) if query.x.ndim == 2 else value
-
-    def outcome(self, query: Query, value: float, **fields: float) -> Outcome:
-        """Return the same as an outcome."""
-        return Outcome(values=[value] * len(query.x), **fields) if query.x.ndim == 2 else Outcome(value, **fields)
-
-    def alone(self, policy: Policy) -> bool:
-        """Tell whether the policy waits for each outcome before it asks again."""
-        return not policy.parallel or isinstance(policy.domain, Paths)
-
     # -- choosing ----------------------------------------------------------------------------------------------------
 
     @every_domain
@@ -157,7 +59,7 @@ class PolicyContract:
             assert policy.domain.contains(np.atleast_2d(query.x)).all()
             assert (query.params is not None) == (kind == "Space")
             if kind == "Candidates":
-                assert np.array_equal(policy.domain.points[query.index], query.x)
+                assert np.array_equal(cast(Candidates, policy.domain).points[query.index], query.x)
         assert len(policy.history) == self.length
         assert not policy.pending
 
@@ -405,74 +307,6 @@ class PolicyContract:
         self.step(policy)
         policy.recommend()
 
-    # -- state -------------------------------------------------------------------------------------------------------
-
-    @every_domain
-    def test_state_is_strict_json_and_complete(self, kind: str) -> None:
-        policy = self.make(kind)
-        for _ in range(4):
-            self.step(policy)
-        policy.tell(self.ask(policy), None)
-        text = json.dumps(policy.state(), allow_nan=False)
-        twin = Policy.from_state(json.loads(text))
-        assert twin.state() == policy.state()
-        assert twin.history == policy.history
-        assert twin.recommend() == policy.recommend()
-        with pytest.raises(ValueError, match="newer"):
-            Policy.from_state({**policy.state(), "schema": 99})
-
-    def test_saved_after_any_step_and_resumed_in_a_new_process(self, tmp_path: Path) -> None:
-        """One new process continues every saved state; its queries are those of the uninterrupted run, bit for bit."""
-        files, expected = [], []
-        for kind in self.kinds():
-            policy, asked = self.make(kind), []
-            for number in range(self.length):
-                files.append(tmp_path / f"{kind}-{number}.json")
-                policy.save(files[-1])
-                asked += self.continue_run(policy, 1)
-            expected += [asked[number:] for number in range(self.length)]
-        modules = [type(policy).__module__, type(self).__module__]
-        answer, there = _NEW.Pipe(duplex=False)
-        arguments = (there, sys.path, modules, type(self).__qualname__, self.length, [str(file) for file in files])
-        process = _NEW.Process(target=_resume, args=arguments)
-        process.start()
-        there.close()
-        for path, queries in zip(files, expected, strict=True):
-            assert answer.recv() == json.loads(json.dumps(queries)), f"resumed from {path.stem}"
-        process.join()
-        assert process.exitcode == 0
-
-    @every_domain
-    def test_journal_alone_rebuilds_the_policy(self, kind: str, tmp_path: Path) -> None:
-        path = tmp_path / "run.jsonl"
-        whole = self.make(kind)
-        expected = self.continue_run(whole, self.length)
-        policy = self.make(kind, journal=path)
-        start = self.continue_run(policy, 4)
-        with pytest.raises(SurefootError, match="written by another"):
-            load(path)
-        policy.close()
-        with path.open("ab") as file:
-            file.write(b'{"event":"told","id":3,"va')  # a crash in mid-line
-        with load(path) as resumed:
-            assert resumed.events == policy.events
-            assert start + self.continue_run(resumed, self.length - 4) == expected
-
-    @every_domain
-    def test_resuming_with_pending_queries(self, kind: str) -> None:
-        policy = self.make(kind)
-        for _ in range(3):
-            self.step(policy)
-        self.ask(policy)
-        twin = Policy.from_state(policy.state())
-        assert twin.pending == policy.pending
-        if not self.alone(policy):
-            assert self.ask(twin) == self.ask(policy)
-        told = self.alike(policy.queries[3], 0.5)
-        twin.tell(3, told)
-        policy.tell(3, told)
-        assert self.ask(twin) == self.ask(policy)
-
     # -- answering ---------------------------------------------------------------------------------------------------
 
     @every_domain
@@ -518,7 +352,8 @@ class PolicyContract:
             return
         for number in range(4):
             query = self.ask(policy)
-            twins, last = [], query.fidelity or 6
+            twins: list[Policy] = []
+            last = query.fidelity or 6
             for step in range(1, min(6, last) + 1):
                 value = self.value(policy.domain, query.x) * (1.0 - 0.6**step) * (0.2 if number == 3 else 1.0)
                 advice = policy.report(query, step, value)

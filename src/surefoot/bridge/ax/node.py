@@ -207,7 +207,8 @@ class SurefootNode(ExternalGenerationNode):
         id = 0
         for index in sorted(experiment.trials):
             trial = experiment.trials[index]
-            notes, gone = _notes(trial), getattr(trial, "abandoned_arm_names", set())
+            notes = _notes(trial)
+            gone: set[str] = getattr(trial, "abandoned_arm_names", set())
             for arm in trial.arms:
                 try:
                     x = space.point(arm.parameters)

@@ -241,7 +241,7 @@ class ModelPosterior(Posterior):
         self._X, self._y, self._noise = np.empty((0, 0)), np.empty(0), np.empty(0)
 
     @property
-    def n(self) -> int:  # type: ignore[override]
+    def n(self) -> int:
         """Number of measurements, besides what the model was trained on."""
         return self._counts[-1]
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from flwr.app import Context, Message, MessageType, RecordDict, UserConfig
 from flwr.serverapp import Grid, ServerApp
 
+from surefoot.arguments import whole
 from surefoot.bridge.flower.client import ACTION
 from surefoot.bridge.flower.records import message_from_records, request_to_records
 from surefoot.federated.coordinator import Coordinator
@@ -71,8 +72,7 @@ class FederationServer:
         poll: float = 0.5,
         state: str | Path | None = None,
     ) -> None:
-        if isinstance(minimum, bool) or not isinstance(minimum, int) or minimum < 1:
-            raise ValueError(f"minimum must be a whole number from 1 on, got {minimum!r}")
+        whole(minimum, "minimum", 1)
         patience = 4.0 * deadline if patience is None else patience
         for name, seconds in (("deadline", deadline), ("patience", patience), ("poll", poll)):
             if not 0.0 < seconds < float("inf"):

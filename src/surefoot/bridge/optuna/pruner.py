@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from optuna.pruners import BasePruner
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.arguments import whole
 from surefoot.bridge.judge import Judge
 from surefoot.bridge.optuna.history import epochs, first_step, sign_of, study_seed
 from surefoot.loop.types import Advice
@@ -81,8 +81,7 @@ class BosPruner(BasePruner):
         for name, number, lowest in (("first", first, 0), ("interval", interval, 1), ("seed", seed, 0)):
             if number is None and name != "interval":
                 continue
-            if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < lowest:
-                raise ValueError(f"{name} must be a whole number from {lowest} on, got {number!r}")
+            whole(number, name, lowest)
         self._options: dict[str, Any] = {
             "epochs": epochs,
             "stopping": stopping,

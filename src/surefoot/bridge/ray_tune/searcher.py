@@ -69,6 +69,9 @@ class SurefootSearch(Searcher):
 
     CKPT_FILE_TMPL = "searcher-state-{}.json"
 
+    _metric: str | None  # set by the base class
+    _mode: str | None
+
     def __init__(
         self,
         space: Mapping[str, Any] | Space | None = None,

@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -204,7 +204,9 @@ class SurefootSearchCV(BaseSearchCV):
         """Try candidates, several side by side, each for a step at a time."""
         size = self.batch or math.ceil(effective_n_jobs(self.n_jobs) / len(splits))
         size = size if policy.parallel else 1
-        base, runs, active = clone(self.estimator), [], []
+        base = clone(self.estimator)
+        runs: list[_Run] = []
+        active: list[_Run] = []
         options = {"scorer": scorer, "error_score": self.error_score, "train_score": self.return_train_score}
         with Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch) as parallel:
             while True:
@@ -297,7 +299,7 @@ class SurefootSearchCV(BaseSearchCV):
         named = self.scoring if isinstance(self.scoring, dict) else {name: name for name in self.scoring}
         return {name: check_scoring(self.estimator, scoring) for name, scoring in named.items()}
 
-    def _complain(self, folds: list[Mapping[str, Any]]) -> None:
+    def _complain(self, folds: Sequence[Mapping[str, Any]]) -> None:
         errors = Counter(fold["fit_error"] for fold in folds if fold["fit_error"] is not None)
         if not errors:
             return

@@ -19,9 +19,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.attack import Attack, Ball, Probe, Resize
+from surefoot.attack.ball import Ball
 from surefoot.attack.bos_squared import SEEDS, Latent
-from surefoot.attack.probe import Search
+from surefoot.attack.method import Attack
+from surefoot.attack.probe import Probe, Search
+from surefoot.attack.resize import Resize
 from surefoot.belief.additive import Parts
 from surefoot.belief.decomposition import learn, refine
 from surefoot.belief.gp import GP

@@ -98,6 +98,6 @@ class BOCA(EpochPolicy):
             dimension=self.domain.dimension,
             gain=belief.information_gain,
         )
-        worth = (belief.std(rows) > gamma) & (gap > gap.max() / max(width, 1e-12))  # type: ignore[operator]
+        worth = (belief.std(rows) > gamma) & (gap > gap.max() / max(width, 1e-12))
         worth[-1] = True
         return int(worth.argmax()) + 1

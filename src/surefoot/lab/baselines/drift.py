@@ -17,6 +17,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
@@ -75,8 +76,7 @@ class SlidingWindowGPUCB(Tracking):
         self, domain: Domain, *, window: int, width: Width | None = None, **options: Unpack[ModelOptions]
     ) -> None:
         super().__init__(domain, width=width, **options)
-        if not isinstance(window, (int, np.integer)) or isinstance(window, bool) or window < 1:
-            raise ValueError(f"window must be a whole number from 1 on, got {window!r}")
+        whole(window, "window", 1)
         self.window = int(window)
 
     def _encoded(self) -> tuple[Array, Array, Array | None]:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from surefoot.attack import Attack, Probe
-from surefoot.attack.probe import Search
+from surefoot.attack.method import Attack
+from surefoot.attack.probe import Probe, Search
 
 __all__ = ["GenAttack"]
 

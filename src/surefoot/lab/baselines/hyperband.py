@@ -25,6 +25,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from surefoot.arguments import whole
 from surefoot.domain import Domain
 from surefoot.loop.policy import Options, Proposal
 from surefoot.loop.types import Query, Recommendation
@@ -63,8 +64,7 @@ class _Halving(Runs, RandomSearch):
 
     def __init__(self, domain: Domain, *, epochs: int, eta: int = 3, **options: Unpack[Options]) -> None:
         super().__init__(domain, epochs=epochs, **options)
-        if not isinstance(eta, (int, np.integer)) or isinstance(eta, bool) or eta < 2:
-            raise ValueError(f"eta must be a whole number from 2 on, got {eta!r}")
+        whole(eta, "eta", 2)
         self.eta = int(eta)
 
     def _new(self, step: int, epochs: float, note: Mapping[str, Any]) -> Proposal:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from surefoot.attack import Attack, Ball, Probe, Resize
-from surefoot.attack.probe import Search
+import numpy as np
+
+from surefoot.attack.ball import Ball
+from surefoot.attack.method import Attack
+from surefoot.attack.probe import Probe, Search
+from surefoot.attack.resize import Resize
 
 __all__ = ["RandomLatentSearch"]
 
@@ -41,5 +45,5 @@ class RandomLatentSearch(Attack):
             rng = probe.stream("latent", probe.spent)
             size = self.sizes[int(rng.integers(len(self.sizes)))]
             u = rng.uniform(-1.0, 1.0, (c, size, size))
-            unit = Resize(size, (H, W)).up((u > 0) * 2.0 - 1.0 if self.corners else u)
+            unit = Resize(size, (H, W)).up(np.where(u > 0, 1.0, -1.0) if self.corners else u)
             yield from probe.query(probe.ball.stretch(unit[None]))

@@ -15,6 +15,7 @@ from typing import Unpack
 
 import numpy as np
 
+from surefoot.arguments import whole
 from surefoot.domain import Domain
 from surefoot.loop.model import ModelOptions
 from surefoot.loop.types import Advice, Query
@@ -65,8 +66,7 @@ class MedianRule(Runs, GPUCB):
     ) -> None:
         super().__init__(domain, epochs=epochs, width=width, **options)
         for name, value in (("startup", startup), ("warmup", warmup)):
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 0:
-                raise ValueError(f"{name} must be a whole number from 0 on, got {value!r}")
+            whole(value, name)
         self.startup, self.warmup = int(startup), int(warmup)
 
     def _advise(self, query: Query, step: int, value: float | None) -> Advice:

@@ -36,7 +36,7 @@ from scipy.special import ndtri
 
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior, factorize
-from surefoot.domain import Candidates
+from surefoot.domain import Candidates, Domain
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.model import Acquisition
 from surefoot.loop.policy import Proposal
@@ -81,7 +81,7 @@ class PEMBO(TransferPolicy):
 
     def __init__(
         self,
-        domain: Candidates,
+        domain: Domain,
         *,
         tasks: Sequence[Task],
         width: Width | None = None,

@@ -30,6 +30,7 @@ from typing import Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.belief.posterior import EXACT, Posterior
 from surefoot.domain import Paths
 from surefoot.loop.errors import NotSupported
@@ -137,8 +138,7 @@ class Rollout(ModelPolicy):
     ) -> None:
         super().__init__(domain, **options)
         for name, number in (("horizon", horizon), ("nodes", nodes)):
-            if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < 1:
-                raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}")
+            whole(number, name, 1)
         if not 0.0 <= discount <= 1.0:
             raise ValueError(f"discount must lie between 0 and 1, got {discount!r}")
         if domain.length != 1:

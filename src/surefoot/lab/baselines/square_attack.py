@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.attack import Attack, Ball, Probe
-from surefoot.attack.probe import Search
+from surefoot.attack.ball import Ball
+from surefoot.attack.method import Attack
+from surefoot.attack.probe import Probe, Search
 from surefoot.loop.errors import NotSupported
 
 __all__ = ["SquareAttack"]

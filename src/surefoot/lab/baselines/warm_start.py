@@ -75,7 +75,8 @@ class WarmStart(TransferPolicy, ExpectedImprovement):
         low = values.min(axis=1, keepdims=True)
         span = values.max(axis=1, keepdims=True) - low
         values = (values - low) / np.where(span > 0, span, 1.0)  # every task counts alike
-        best, chosen = np.zeros(len(values)), []
+        best = np.zeros(len(values))
+        chosen: list[int] = []
         for _ in range(min(self.initial, len(pool))):
             gain = np.maximum(values, best[:, None]).sum(axis=0)
             gain[chosen] = -np.inf

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.attack import Attack, Ball, Probe, Resize
-from surefoot.attack.probe import Search
+from surefoot.attack.ball import Ball
+from surefoot.attack.method import Attack
+from surefoot.attack.probe import Probe, Search
+from surefoot.attack.resize import Resize
 
 __all__ = ["ZOO", "AutoZOOM"]
 

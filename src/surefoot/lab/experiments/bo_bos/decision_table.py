@@ -90,7 +90,7 @@ def solved(rule: OptimalStopping, errors: Array, threshold: float, seed: int, na
     """Solve one prefix for every K₁ on the same simulated curves, and play each table on them."""
     rng = np.random.default_rng
     table = rule.fit(1.0 - errors, threshold, rng(seed))
-    curves = rule.model.sample(errors, EPOCHS, rule.paths, rng(seed))  # type: ignore[union-attr]
+    curves = rule.model.sample(errors, EPOCHS, rule.paths, rng(seed))
     wins = curves[:, -1] < 1.0 - threshold
     traces = {}
     for k1 in LOSSES:
@@ -140,7 +140,7 @@ def run(replicate: Replicate) -> Mapping[str, Trace]:
     forecast = ExponentialDecay().sample(errors, EPOCHS, 10_000, replicate.rng("forecast"))[:, -1]
     threshold = 1.0 - float(np.quantile(forecast, beaten))
     for hyper in HYPERS:
-        rule = OptimalStopping(**options, model=ExponentialDecay(hyper=hyper))  # type: ignore[arg-type]
+        rule = OptimalStopping(**options, model=ExponentialDecay(hyper=hyper))
         traces |= solved(rule, errors, threshold, replicate.integer, f"drawn, {hyper}")
     for name, prefix in PREFIXES.items():
         steps = np.diff(ExponentialDecay().sample(prefix, EPOCHS, 10_000, replicate.rng(name)), axis=1) < 0

@@ -7,6 +7,7 @@ a stopped run is the best run closed before it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def run(replicate: Replicate) -> Mapping[str, Trace]:
         runs, best = drive(policy, problem, replicate["runs"] * epochs, lambda k: replicate.rng("noise", k))
         stopped = [run for run in runs if run.stopped]
         completed = [run for run in runs if run.end == epochs]
-        metrics = dict(summary(runs, problem.best - best, epochs).metrics)
+        metrics: dict[str, Any] = dict(summary(runs, problem.best - best, epochs).metrics)
         metrics["error of stopped"] = np.mean([1.0 - run.final for run in stopped]) if stopped else np.nan
         metrics["error of completed"] = np.mean([1.0 - run.final for run in completed]) if completed else np.nan
         metrics["length as a share"] = np.mean([run.end / epochs for run in stopped]) if stopped else np.nan

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, Trend,
 from surefoot.lab.baselines.curve_extrapolation import CurveExtrapolation
 from surefoot.lab.baselines.hyperband import Hyperband
 from surefoot.lab.curves import Curves, compare_curves, synthetic_curves
+from surefoot.lab.readings import Reading
 from surefoot.loop.policy import Policy
 from surefoot.policy.early_stop import BOBOS
 from surefoot.policy.gp_ucb import GPUCB
@@ -32,7 +34,7 @@ SCHEDULES = {"a": 0.89, "b": 0.95, "c": 0.99, "d": 1.0}
 S, FALSE, LENGTH, SAVED = (Metric(name) for name in ("simple_regret", "false_share", "length", "saved"))
 
 
-def epochs_to_goal(method: str):
+def epochs_to_goal(method: str) -> Reading:
     """Epochs until the regret is at most 0.02; the whole budget where it never is."""
     return S[method].reduced(
         lambda s: float(np.argmax(s <= GOAL) + 1) if (s <= GOAL).any() else float(s.size), "epochs to 0.02"
@@ -69,7 +71,7 @@ claims = [
 ]
 
 
-def bobos(replicate: Replicate, model: ExponentialDecay | Plateau, **options) -> Callable[[Curves, int], Policy]:
+def bobos(replicate: Replicate, model: ExponentialDecay | Plateau, **options: Any) -> Callable[[Curves, int], Policy]:
     """BO-BOS with the published losses, 8 first epochs and scores in [0, 1]."""
     unvisited = options.pop("unvisited", "continue")
     rule = OptimalStopping(epochs=EPOCHS, initial=8, paths=replicate["paths"], model=model, unvisited=unvisited)

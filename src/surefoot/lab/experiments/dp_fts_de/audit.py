@@ -60,11 +60,11 @@ def run(replicate: Replicate) -> Mapping[str, Trace]:
     stated = epsilon(GaussianEvent(effective_multiplier(Z, WEIGHTS), sampling=Q, count=rounds), DELTA)
     traces = {}
     for name, which in (("first sub-region", [0]), ("joint", [0, 1])):
-        scores = [_scores(there, which, Q, replicate, noise) for there in (False, True)]
-        traces[name] = Trace(bound=lower_bound(*scores, DELTA, 0.95).epsilon, claim=stated)
+        out, there = (_scores(there, which, Q, replicate, noise) for there in (False, True))
+        traces[name] = Trace(bound=lower_bound(out, there, DELTA, 0.95).epsilon, claim=stated)
     # Who sees the sample looks only at rounds in which agent 0 would be in it: there it is always counted.
-    scores = [_scores(there, [0, 1], 1.0, replicate, noise) for there in (False, True)]
-    traces["exposed sample"] = Trace(bound=lower_bound(*scores, DELTA, 0.95).epsilon, claim=stated)
+    out, there = (_scores(there, [0, 1], 1.0, replicate, noise) for there in (False, True))
+    traces["exposed sample"] = Trace(bound=lower_bound(out, there, DELTA, 0.95).epsilon, claim=stated)
     empty = _releases(np.zeros((AGENTS, LENGTH)), Q, BLOCK, noise) / DEVIATIONS[:, None]
     traces["empty sample"] = Trace(value=float(empty.std()))
     return traces

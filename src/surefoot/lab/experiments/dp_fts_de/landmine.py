@@ -74,7 +74,7 @@ claims = [
     "dp-fts-de/landmine",
     source=SOURCE + "Fig. 3a-b (6.5a-b)",
     data=Data("published", "landmine"),
-    quick=Budget(2, horizon=15, settings=((0.35, 1.0), (0.35, 4.0)), controls=(FTS, EXPLORED, LOCAL)),
+    quick=Budget(2, horizon=5, settings=((0.35, 1.0),), controls=(FTS, EXPLORED)),
     full=Budget(10, minutes=120, horizon=60, settings=(*AT_Q, *AT_Z), controls=(FTS, EXPLORED, LOCAL, RANDOM)),
 )
 def run(replicate: Replicate) -> Mapping[str, Trace]:

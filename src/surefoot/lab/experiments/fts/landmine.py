@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def _sent(method: str, count: int) -> int:
     return count if method == "FTS" else count + count**2 + (method == "TAF")
 
 
-def _behind(method: str, counts: tuple[int, ...]) -> list:
+def _behind(method: str, counts: tuple[int, ...]) -> list[Any]:
     return [S[named("FTS", M)] < S[named(method, M) if method != TS else TS] for M in counts]
 
 

@@ -60,7 +60,7 @@ claims = [
 )
 def run(replicate: Replicate) -> Mapping[str, Trace]:
     """FTS with M = 100 and TS on targets 2 to 6."""
-    traces = {}
+    traces: dict[str, Trace] = {}
     for field in replicate["fields"]:
         target = Target(replicate, field)
         traces |= {named(TS, field): target.alone(), named("FTS", field): target.helped()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def named(count: int, observations: int) -> str:
     return f"FTS, M = {count}, t_n = {observations}"
 
 
-def _ahead(observations: int) -> list:
+def _ahead(observations: int) -> list[Any]:
     name = named(100, observations)
     return [S[name].at(t) < S[TS].at(t) for t in MIDDLE]
 

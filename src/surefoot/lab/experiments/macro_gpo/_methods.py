@@ -9,13 +9,14 @@ standard deviation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from surefoot.domain.paths import Paths
 from surefoot.lab.baselines.recorded import recorded_width
+from surefoot.lab.claims import Claim, Order, Trend, falls, rises
 from surefoot.lab.experiment import Trace
-from surefoot.lab.readings import Metric
+from surefoot.lab.readings import Metric, highest, lowest
 from surefoot.lab.routes import Route, travel
 from surefoot.loop.policy import Policy
 from surefoot.policy.batch import GPUCBPE
@@ -71,6 +72,26 @@ def race(
     return traces
 
 
+def printed(values: Sequence[float], errors: Sequence[float]) -> Table:
+    """A published column over the nine methods, with its standard errors."""
+    return dict(zip(NINE, zip(values, errors, strict=True), strict=True))
+
+
 def cells(metric: Metric, table: Table) -> dict[Any, tuple[float, float]]:
     """A published table as the cells of a claim."""
     return {metric[name]: numbers for name, numbers in table.items()}
+
+
+def longer_is_better() -> list[Claim]:
+    """The claims that planning further ahead pays: from H = 1 to 4, and H = 4 among all nine."""
+    others = [name for name in NINE if name != H[4]]
+    return [
+        Trend(
+            "output rises and simple regret falls over H = 1, 2, 3, 4",
+            [rises(*(O[name] for name in H.values())), falls(*(S[name] for name in H.values()))],
+        ),
+        Order(
+            "H = 4 is best of the nine in both",
+            highest(O[H[4]], [O[n] for n in others]) + lowest(S[H[4]], [S[n] for n in others]),
+        ),
+    ]

@@ -8,6 +8,7 @@ says the one with the largest lower bound, the counts say otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from surefoot.lab import Budget, Data, Exact, Metric, Number, Order, Replicate, Trace, experiment
 from surefoot.lab.experiments.macro_gpo._methods import SOURCE, planner, race
@@ -35,7 +36,7 @@ def name(place: str, horizon: int, note: str = "") -> str:
 ALL, LOWER = " (all)", ", lower bounds"
 
 
-def _table(place: str) -> dict:
+def _table(place: str) -> dict[Any, float]:
     return {N[name(place, h)]: count for h, count in enumerate(PUBLISHED[place], start=1)}
 
 

@@ -6,6 +6,7 @@ The bonus is about the field; the published runs counted the noise of the measur
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from surefoot.lab import Budget, Equal, Number, Order, Replicate, Trace, Trend, experiment, falls
 from surefoot.lab.experiments.macro_gpo._methods import SOURCE, O, planner, race
@@ -28,7 +29,7 @@ def name(horizon: int, beta: float) -> str:
     return f"H = {horizon}, β = {beta:g}"
 
 
-def _row(horizon: int) -> dict:
+def _row(horizon: int) -> dict[Any, tuple[float, float]]:
     table = zip(BETAS, PRINTED[horizon], ERRORS[horizon], strict=True)
     return {O[name(horizon, beta)]: (number, error) for beta, number, error in table}
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from surefoot.domain.paths import Paths
 from surefoot.lab import Budget, Data, Exact, Metric, Replicate, Share, Trace, across, experiment
 from surefoot.lab.baselines.recorded import recorded_rule
-from surefoot.lab.readings import Replicates
+from surefoot.lab.readings import Reading, Replicates
 from surefoot.lab.routes import Recording, Route, recorded, travel
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Query
@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 agree, gap = Metric("share"), Metric("gap")
 
 
-def _stages(method: str):
+def _stages(method: str) -> Reading:
     """Whether each stage of each field agrees."""
 
     def values(replicates: Replicates) -> Array:

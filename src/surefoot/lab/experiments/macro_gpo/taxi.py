@@ -11,43 +11,17 @@ from collections.abc import Mapping
 from surefoot.lab import Budget, Data, Equal, Exact, Metric, Number, Order, Replicate, Trace, Trend, experiment
 from surefoot.lab.claims import falls, rises
 from surefoot.lab.experiments.macro_gpo._graphs import compared
-from surefoot.lab.experiments.macro_gpo._methods import BUCB, DB, LIKELY, NINE, PE, SOURCE, H, O, S, cells
+from surefoot.lab.experiments.macro_gpo._methods import BUCB, DB, LIKELY, PE, SOURCE, H, O, S, cells, printed
 from surefoot.lab.roads import published_graph, taxi
 
 SIGMA = 0.8652  # signal standard deviation
-OUTPUT = dict(
-    zip(
-        NINE,
-        [
-            (0.2700, 0.1014),
-            (0.2574, 0.1019),
-            (0.2357, 0.1109),
-            (0.2108, 0.1081),
-            (0.2267, 0.1134),
-            (0.0770, 0.0808),
-            (0.0884, 0.0819),
-            (0.0007, 0.0945),
-            (-0.0077, 0.0957),
-        ],
-        strict=True,
-    )
+OUTPUT = printed(
+    (0.2700, 0.2574, 0.2357, 0.2108, 0.2267, 0.0770, 0.0884, 0.0007, -0.0077),
+    (0.1014, 0.1019, 0.1109, 0.1081, 0.1134, 0.0808, 0.0819, 0.0945, 0.0957),
 )
-REGRET = dict(
-    zip(
-        NINE,
-        [
-            (1.5423, 0.1047),
-            (1.5843, 0.0994),
-            (1.7396, 0.1179),
-            (1.7050, 0.1212),
-            (1.7314, 0.1158),
-            (1.5203, 0.1247),
-            (1.5177, 0.1262),
-            (1.7945, 0.1515),
-            (1.7320, 0.1149),
-        ],
-        strict=True,
-    )
+REGRET = printed(
+    (1.5423, 1.5843, 1.7396, 1.7050, 1.7314, 1.5203, 1.5177, 1.7945, 1.7320),
+    (0.1047, 0.0994, 0.1179, 0.1212, 0.1158, 0.1247, 0.1262, 0.1515, 0.1149),
 )
 FACTS = {
     "places": 2506.0,

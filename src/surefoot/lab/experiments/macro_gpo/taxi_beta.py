@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from surefoot.lab import Budget, Data, Number, Order, Replicate, Trace, experiment
 from surefoot.lab.experiments.macro_gpo._graphs import setting, swept
@@ -20,7 +21,7 @@ ERRORS = {
 }
 
 
-def _row(horizon: int) -> dict:
+def _row(horizon: int) -> dict[Any, tuple[float, float]]:
     table = zip(BETAS, PRINTED[horizon], ERRORS[horizon], strict=True)
     return {O[setting(horizon, beta)]: (number, error) for beta, number, error in table}
 

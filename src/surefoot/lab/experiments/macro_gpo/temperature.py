@@ -7,53 +7,25 @@ stands for them, another one for every 35 starts. Published: 35 starts on one fi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from surefoot.lab import Budget, Data, Exact, Metric, Number, Order, Replicate, Trace, Trend, experiment
-from surefoot.lab.claims import falls, rises
+from surefoot.lab import Budget, Data, Exact, Metric, Number, Order, Replicate, Trace, experiment
 from surefoot.lab.experiments.macro_gpo._graphs import compared
-from surefoot.lab.experiments.macro_gpo._methods import DB, LIKELY, NINE, SOURCE, H, O, S, cells
-from surefoot.lab.readings import highest, lowest
+from surefoot.lab.experiments.macro_gpo._methods import DB, LIKELY, SOURCE, H, O, S, cells, longer_is_better, printed
 from surefoot.lab.roads import corridor, published_graph
 from surefoot.lab.routes import Route
 from surefoot.loop.streams import stream
 
 STARTS = 35  # on one field
 DATA = Data("substitute", "intel_lab", instead_of="the temperatures of one slot")
-OUTPUT = dict(
-    zip(
-        NINE,
-        [
-            (0.6371, 0.0797),
-            (0.6137, 0.0829),
-            (0.5450, 0.0951),
-            (0.4874, 0.1017),
-            (0.5708, 0.0908),
-            (0.1377, 0.0734),
-            (0.2067, 0.0758),
-            (0.3801, 0.1044),
-            (0.2549, 0.0833),
-        ],
-        strict=True,
-    )
+OUTPUT = printed(
+    (0.6371, 0.6137, 0.5450, 0.4874, 0.5708, 0.1377, 0.2067, 0.3801, 0.2549),
+    (0.0797, 0.0829, 0.0951, 0.1017, 0.0908, 0.0734, 0.0758, 0.1044, 0.0833),
 )
-REGRET = dict(
-    zip(
-        NINE,
-        [
-            (0.4069, 0.0723),
-            (0.4285, 0.0678),
-            (0.5613, 0.0834),
-            (0.6734, 0.0934),
-            (0.5911, 0.0886),
-            (0.6700, 0.0758),
-            (0.6670, 0.0762),
-            (0.6868, 0.1116),
-            (0.5168, 0.0733),
-        ],
-        strict=True,
-    )
+REGRET = printed(
+    (0.4069, 0.4285, 0.5613, 0.6734, 0.5911, 0.6700, 0.6670, 0.6868, 0.5168),
+    (0.0723, 0.0678, 0.0834, 0.0934, 0.0886, 0.0758, 0.0762, 0.1116, 0.0733),
 )
-OTHERS = [name for name in NINE if name != H[4]]
 FACTS = {"places": 145.0, "edges": 364.0, "degree": 6.0, "most_paths": 114.0, "fewest_paths": 1.0, "mean_paths": 27.06}
 
 claims = [
@@ -69,18 +41,11 @@ claims = [
     Order("simple regret: H = 4 below DB-GP-UCB (published −0.345 σ)", S[H[4]] < S[DB]),
     Order("output: H = 4 above the most likely plan (published +0.086 σ)", O[H[4]] > O[LIKELY], marks=("doubtful",)),
     Order("simple regret: H = 4 below the most likely plan (published −0.239 σ)", S[H[4]] < S[LIKELY]),
-    Trend(
-        "output rises and simple regret falls over H = 1, 2, 3, 4",
-        [rises(*(O[name] for name in H.values())), falls(*(S[name] for name in H.values()))],
-    ),
-    Order(
-        "H = 4 is best of the nine in both",
-        highest(O[H[4]], [O[n] for n in OTHERS]) + lowest(S[H[4]], [S[n] for n in OTHERS]),
-    ),
+    *longer_is_better(),
 ]
 
 
-def laboratory(replicate: Replicate, **options: int | None) -> Route:
+def laboratory(replicate: Replicate, **options: Any) -> Route:
     """The route of one repetition: one field for every 35 starts."""
     field = stream(replicate.root, "field", replicate.index // STARTS)
     return corridor(replicate.rng("route"), field=field, **options)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from surefoot.belief.kernels import Matern
 from surefoot.lab import Budget, Exact, Metric, Replicate, Trace, experiment
+from surefoot.lab.readings import Series
 from surefoot.select import VarianceReduction, exact_ratios
 
 THREE, ONES, MATERN = "three points", "identical points", "Matérn"
@@ -17,8 +18,8 @@ KERNELS = (THREE, ONES, MATERN)
 PARTS = ("curvature", "inverse_curvature", "submodularity", "supermodularity", "superadditivity", "bipartite")
 
 
-def _read(name: str, kernel: str) -> Metric:
-    return Metric(name)[kernel]  # type: ignore[return-value]
+def _read(name: str, kernel: str) -> Series:
+    return Metric(name)[kernel]
 
 
 claims = [

@@ -8,6 +8,7 @@ from functools import partial
 from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, experiment
 from surefoot.lab.experiments.pro._images import exemplars
 from surefoot.lab.experiments.pro._sweep import OSU
+from surefoot.lab.readings import Series
 from surefoot.select import greedy_min, osu, pro, stochastic_greedy
 
 K = 100
@@ -16,8 +17,8 @@ GREEDY, FINE, COARSE = "PRO-GREEDY", "PRO-STOCHASTIC, ε = 0.01", "PRO-STOCHASTI
 EPSILON = {FINE: 0.01, COARSE: 0.08}
 
 
-def _read(metric: str, name: str, tau: int) -> Metric:
-    return Metric(f"{metric}_{tau}")[name]  # type: ignore[return-value]
+def _read(metric: str, name: str, tau: int) -> Series:
+    return Metric(f"{metric}_{tau}")[name]
 
 
 claims = [

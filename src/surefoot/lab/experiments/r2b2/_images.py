@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 RADIUS = 0.2
 INITIAL = 5  # joint actions drawn at random before the first round
 SHARE = 0.2  # successes of random play on the image that is shown alone
+BRIEF = 3, 10  # epochs of both networks in quick runs: half a minute instead of two
 
 SEATINGS = {  # attacker, defender, and whether level 1 is Lite
     "0v0": (0, 0, False),
@@ -49,8 +50,9 @@ def named(seating: str, level0: str) -> str:
 @cache
 def networks(architecture: str) -> tuple[Classifier, Autoencoder, Array, NDArray[Any]]:
     """The classifier, the autoencoder, and unseen images that are classified correctly, with their classes."""
-    classifier = image_classifier("mnist", architecture=architecture)  # type: ignore[arg-type]
-    vae = image_autoencoder("mnist")
+    classifier_epochs, autoencoder_epochs = BRIEF if architecture == "small" else (None, 50)
+    classifier = image_classifier("mnist", architecture=architecture, epochs=classifier_epochs)  # type: ignore[arg-type]
+    vae = image_autoencoder("mnist", epochs=autoencoder_epochs)
     stored = load("mnist")
     images = np.asarray(stored["X_test"] / np.float32(255.0), dtype=np.float64)
     good = np.flatnonzero(classifier.logits(images).argmax(axis=1) == stored["y_test"])

@@ -7,13 +7,13 @@ payoff is minus the objective that the attack raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.attack import Ball, Probe
-from surefoot.attack.probe import Finished, log_odds
+from surefoot.attack.ball import Ball
+from surefoot.attack.probe import Finished, Probe, log_odds
 from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Box, Candidates
@@ -82,7 +82,7 @@ class ContextualDefender:
 class _Unending(Probe):
     """A probe that a success does not end: rounds are counted to the last."""
 
-    def _ask(self, images: Array):
+    def _ask(self, images: Array) -> Generator[Array, Array, Array]:
         logs = yield images
         self.spent += len(images)
         y, _ = log_odds(logs, self.label or 0, self.target)

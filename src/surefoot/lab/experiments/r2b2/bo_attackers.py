@@ -11,13 +11,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from surefoot import GPUCB, ThompsonSampling
 from surefoot.games import PolicyStrategy, RandomStrategy, play
 from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, experiment
 from surefoot.lab.adversarial_game import ImageGame
 from surefoot.lab.experiment import Data
 from surefoot.lab.experiments.r2b2._images import INITIAL, ordinary, seat, trace_of
 from surefoot.loop.policy import Policy
+from surefoot.policy.gp_ucb import GPUCB
+from surefoot.policy.thompson import ThompsonSampling
 
 RULES: dict[str, type[Policy]] = {"GP-UCB": GPUCB, "Thompson": ThompsonSampling}
 

@@ -6,6 +6,7 @@ The image is one on which random play succeeds in about one round of five; the s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, experiment
 from surefoot.lab.experiment import Data
@@ -18,12 +19,12 @@ PUBLISHED = {
 }
 
 
-def table(level0: str) -> dict:
+def table(level0: str) -> dict[Any, float]:
     """The published successes of 150 rounds."""
     return {wins[named(name, level0)]: value for name, value in zip(SEATINGS, PUBLISHED[level0], strict=True)}
 
 
-def both(*pairs: tuple[str, str]) -> list:
+def both(*pairs: tuple[str, str]) -> list[Any]:
     """The mean attack score of the first is above that of the second, with each level 0."""
     return [score[named(a, how)] > score[named(b, how)] for how in LEVEL0 for a, b in pairs]
 

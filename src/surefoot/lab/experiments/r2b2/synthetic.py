@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from surefoot.lab import Budget, Data, Metric, Number, Order, Replicate, Trace, Trend, experiment, falls
 from surefoot.lab.experiments.r2b2._games import KINDS, five, named, tournament, weights
@@ -17,7 +18,7 @@ TABLE = {
 ORDER = ("0v0", "1v0 Lite", "1v0", "2v1", "3v2")
 
 
-def _below(*pairs: tuple[str, str]) -> list:
+def _below(*pairs: tuple[str, str]) -> list[Any]:
     return [R[named(low, kind)] < R[named(high, kind)] for kind in KINDS for low, high in pairs]
 
 

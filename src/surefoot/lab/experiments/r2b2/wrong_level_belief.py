@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from surefoot.lab import Budget, Data, Metric, Order, Replicate, Trace, experiment
 from surefoot.lab.experiments.r2b2._games import KINDS, Seating, named, tournament, weights
@@ -10,7 +11,7 @@ from surefoot.lab.experiments.r2b2._games import KINDS, Seating, named, tourname
 R = Metric("regret")
 
 
-def _below(*pairs: tuple[str, str]) -> list:
+def _below(*pairs: tuple[str, str]) -> list[Any]:
     return [R[named(low, kind)] < R[named(high, kind)] for kind in KINDS for low, high in pairs]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +40,7 @@ def belief(domain: Domain, every: int = 5) -> GP:
 
 def methods(tasks: Sequence[Task], names: Sequence[str], *, every: int = 5, repeats: bool = True) -> dict[str, Make]:
     """Policies by name; a policy that knows no tasks starts from what it is told."""
-    common = {"repeats": repeats}
+    common: dict[str, Any] = {"repeats": repeats}
 
     def gp(domain: Domain) -> GP:
         return belief(domain, every)

@@ -41,7 +41,8 @@ def problem(target: str) -> Problem:
     """The accuracy that a process fitted to one data set's measurements expects, with its noise."""
     cube, task = Box.unit(3), tasks()[target]
     odds = logit(np.clip(task.y, 1e-3, 1.0 - 1e-3))
-    posterior = GP.automatic(cube).fit(task.X, odds, rng=np.random.default_rng(0)).condition(task.X, odds)
+    X = np.asarray(task.X)
+    posterior = GP.automatic(cube).fit(X, odds, rng=np.random.default_rng(0)).condition(X, odds)
 
     def f(X: Array) -> Array:
         return expit(posterior.mean(X))

@@ -8,6 +8,7 @@ plus noise of variance 0.01. All methods know the kernel and the noise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def draw(replicate: Replicate, gaps: Sequence[float] = GAPS) -> tuple[Problem, l
     return problem, tasks
 
 
-def learning(tasks: Sequence[Task], **options: object) -> Make:
+def learning(tasks: Sequence[Task], **options: Any) -> Make:
     """RM-GP-UCB with the right prior and in the units of f."""
     gp = GP(KERNEL, noise=NOISE)
     return lambda d, seed: RMGPUCB(d, tasks=tasks, gp=gp, scaling=None, confidence=CONFIDENCE, seed=seed, **options)

@@ -43,8 +43,9 @@ claims = [
 
 
 def _watch(policy: Policy) -> Mapping[str, float]:
-    robust = isinstance(policy, RMGPUCB)
-    return {"far_weight": float(policy.weights[2:].sum()), "nu": policy.nu} if robust else {}
+    if not isinstance(policy, RMGPUCB):
+        return {}
+    return {"far_weight": float(policy.weights[2:].sum()), "nu": policy.nu}
 
 
 @experiment(

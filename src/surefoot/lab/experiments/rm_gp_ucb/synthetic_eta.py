@@ -32,8 +32,9 @@ claims = [
 
 
 def _watch(policy: Policy) -> Mapping[str, float]:
-    weights = policy.weights if isinstance(policy, RMGPUCB) else []
-    return {"far_weight": float(weights[2:].sum()), "largest_weight": float(weights.max())}
+    if not isinstance(policy, RMGPUCB):
+        return {}
+    return {"far_weight": float(policy.weights[2:].sum()), "largest_weight": float(policy.weights.max())}
 
 
 @experiment(

@@ -7,6 +7,8 @@ worst-case lower bound now. Robust values are minima over the perturbation set o
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +36,7 @@ WIDTH = Constant(2.0)
 def methods(designs: Candidates, perturbation: Perturbation, gp: GP, seed: int) -> dict[str, Policy]:
     """The five methods; over unknown parameters the searches are made over pairs."""
     joined = perturbation.join(designs)
-    known = {"gp": gp, "initial": 0, "seed": seed}
+    known: dict[str, Any] = {"gp": gp, "initial": 0, "seed": seed}
     return {
         STABLE: StableOpt(designs, perturbation=perturbation, width=WIDTH, **known),
         STABLE_RANDOM: RobustReport(RandomSearch(joined, seed=seed), perturbation, gp=gp, width=WIDTH),

@@ -89,7 +89,7 @@ def run(replicate: Replicate) -> Mapping[str, Trace]:
     policies = methods(designs, ball, belief(), replicate.integer)
     traces = race(policies, values, sets, replicate["horizon"], replicate, noise=NOISE)
     for trace in traces.values():
-        trace.metrics["found"] = np.float64(trace["robust_regret"][-1] <= NEAR)
+        trace.metrics["found"] = np.asarray(trace["robust_regret"][-1] <= NEAR, dtype=np.float64)
     if replicate.index == 0:
         worst = sets.minimum(values)
         top, robust = values.argmax(), worst.argmax()

@@ -14,7 +14,7 @@ import numpy as np
 
 from surefoot.belief.gp import GP
 from surefoot.domain import Candidates
-from surefoot.domain.perturbation import UnknownParameters
+from surefoot.domain.unknown import UnknownParameters
 from surefoot.lab import Budget, Metric, Order, Replicate, Trace, derived, experiment, highest
 from surefoot.lab.experiments.stableopt._robust import BASELINES, STABLE, methods, race, reach
 from surefoot.lab.pushing import DOMAIN, reward, targets

@@ -16,6 +16,7 @@ from surefoot.domain import Candidates
 from surefoot.domain.perturbation import Ball
 from surefoot.lab import Budget, Metric, Order, Replicate, Share, Trace, experiment
 from surefoot.lab.experiments.stableopt._robust import STABLE, UCB, WIDTH, race, reach
+from surefoot.loop.policy import Policy
 from surefoot.policy.gp_ucb import GPUCB
 from surefoot.policy.stable_opt import StableOpt
 
@@ -51,7 +52,7 @@ claims = [
 def run(replicate: Replicate) -> Mapping[str, Trace]:
     """A narrow and a broad peak on a line."""
     line, ball, seed = Candidates(X), Ball(EPSILON), replicate.integer
-    policies = {
+    policies: dict[str, Policy] = {
         STABLE: StableOpt(line, perturbation=ball, gp=PRIOR, width=WIDTH, seed=seed),
         UCB: GPUCB(line, gp=PRIOR, width=WIDTH, seed=seed),
     }
@@ -60,5 +61,5 @@ def run(replicate: Replicate) -> Mapping[str, Trace]:
         measured = np.array([query.x[0] for query in policy.queries])
         traces[name].metrics["near_narrow_peak"] = ((measured > NARROW[0]) & (measured < NARROW[1])).astype(np.float64)
         early = traces[name]["robust_regret"][:15]
-        traces[name].metrics["found_by_15"] = np.float64(early.min() <= 0.05 * np.ptp(VALUES))
+        traces[name].metrics["found_by_15"] = np.asarray(early.min() <= 0.05 * np.ptp(VALUES), dtype=np.float64)
     return traces

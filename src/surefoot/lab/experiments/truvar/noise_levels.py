@@ -20,7 +20,8 @@ from surefoot.lab.readings import Series
 from surefoot.lab.samples import gp_sample_lattice
 from surefoot.loop.types import Query
 from surefoot.policy.level_set import GPLSE
-from surefoot.policy.truvar import Fidelity, TruVaR
+from surefoot.policy.prices import Fidelity
+from surefoot.policy.truvar import TruVaR
 
 KERNEL, THRESHOLD = SE(lengthscale=0.1), 2.25
 NOISES, PRICES = (1e-6, 1e-3, 0.05), (15.0, 10.0, 2.0)

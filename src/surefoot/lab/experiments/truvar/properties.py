@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +62,10 @@ def search(goal: str, replicate: Replicate, rounds: int, side: int) -> Trace:
     """One run of TruVaR with checks of its sets and of the bounds behind them after every round."""
     points, gp = grid([(0.0, 1.0)] * 2, side), GP(KERNEL, noise=NOISE)
     truth = gp_sample_grid(KERNEL, points, replicate.rng("function"))(points)
-    given = {} if goal == MAXIMUM else {"threshold": LEVEL}
+    given: dict[str, Any] = {} if goal == MAXIMUM else {"threshold": LEVEL}
+    domain = Candidates(points)
     policy = TruVaR(
-        Candidates(points),
+        domain,
         goal=goal,
         gp=gp,
         width=Finite(1.0 - DELTA),
@@ -76,7 +78,7 @@ def search(goal: str, replicate: Replicate, rounds: int, side: int) -> Trace:
     wrong, valid, worst, top = False, True, -math.inf, truth == truth.max()
     for t in range(1, rounds + 1):
         query = policy.ask()
-        index = policy.domain.index_of(query.x)
+        index = domain.index_of(query.x)
         value = float(truth[index] + math.sqrt(NOISE) * errors.standard_normal())
         policy.tell(query, value)
         belief.append(index, value)
@@ -86,7 +88,7 @@ def search(goal: str, replicate: Replicate, rounds: int, side: int) -> Trace:
             wrong |= not bool(inside[top].all())
             gap = (truth.max() - truth[inside]).max() - 4.0 * (1.0 + SLACK) * done
         else:
-            answer = policy.recommend()
+            answer: Any = policy.recommend()  # a LevelSet
             wrong |= bool((truth[answer.above] <= LEVEL).any() or (truth[answer.below] >= LEVEL).any())
             gap = np.abs(truth[inside] - LEVEL).max(initial=0.0) - 2.0 * (1.0 + SLACK) * done
         if policy.epoch > 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -76,6 +77,11 @@ def fifth(step: int, *, size: int | None = None, dimension: int | None = None, g
     return Finite(0.9)(step, size=size) / math.sqrt(5.0)
 
 
+def _keeps(policy: TruVaR, best: int) -> float:
+    """Whether the maximum is still among the potential maximizers, as a number."""
+    return float(policy.potential[best])
+
+
 @experiment(
     "truvar/synthetic-bo",
     source="Bogunovic 2019 (thesis), section 3.7.2, Fig. 3.5a-b; Bogunovic, Scarlett, Krause, Cevher 2016",
@@ -102,14 +108,8 @@ def run(replicate: Replicate) -> Mapping[str, Trace]:
     traces = {}
     for name, policy in policies.items():
         watched = policy if isinstance(policy, TruVaR) else None
-        regret, kept = race(
-            policy,
-            land,
-            start,
-            horizon,
-            replicate.rng("noise"),
-            None if watched is None else lambda policy=watched: float(policy.potential[best]),
-        )
+        watch = None if watched is None else partial(_keeps, watched, best)
+        regret, kept = race(policy, land, start, horizon, replicate.rng("noise"), watch)
         traces[name] = Trace(reported_regret=regret)
         if watched is not None:
             traces[name].metrics |= {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,8 @@ def follow(policy: Policy, values: Array, noise: Array) -> NDArray[np.intp]:
     chosen = np.empty(len(values), dtype=np.intp)
     for t, (row, error) in enumerate(zip(values, noise, strict=True)):
         query = policy.ask()
-        chosen[t] = index = query.index
+        index: Any = query.index  # every point is a candidate
+        chosen[t] = index
         policy.tell(query, float(row[index] + error))
     return chosen
 

@@ -11,6 +11,7 @@ readings less the ``shift`` of their sensor, and add it back to the bounds befor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +102,8 @@ class Sensors:
                 policy.tell(self.domain.points[first], float(row[first] + error - shift[first]))
                 continue
             query = policy.ask()
-            chosen[t] = index = query.index
+            index: Any = query.index  # every point is a candidate
+            chosen[t] = index
             policy.tell(query, float(row[index] + error - shift[index]))
         return regrets(values, chosen)
 

@@ -6,6 +6,7 @@ Beside them a genie that plays the maximum of the previous function, the floor o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def name(method: str, kernel: str, rate: float) -> str:
     return f"{method}, {kernel}, eps = {rate}"
 
 
-def _cells(method: str, numbers: tuple[float, float, float], error: float) -> dict:
+def _cells(method: str, numbers: tuple[float, float, float], error: float) -> dict[Any, Any]:
     return {A[name(method, "SE", e)].at(200): (n, error) for e, n in zip(RATES, numbers, strict=True)}
 
 

@@ -14,8 +14,8 @@ from surefoot.lab.experiments.r2b2 import _images as played
 from surefoot.lab.results import Results
 
 BOS2 = {
-    "mnist": {"pixels": "clipped", "budget": 45, "targets": 2, "architecture": "small"},
-    "mnist-ablation": {"pixels": "pressed", "budget": 45, "targets": 2, "architecture": "small"},
+    "mnist": {"pixels": "pressed", "budget": 45, "targets": 2, "architecture": "small"},
+    "mnist-ablation": {"pixels": "clipped", "budget": 45, "targets": 2, "architecture": "small"},
     "cifar10": {"pixels": "clipped", "budget": 45, "targets": 2, "architecture": "small"},
     "cifar10-ablation": {"pixels": "pressed", "budget": 45, "targets": 2, "architecture": "small"},
 }
@@ -122,12 +122,21 @@ def test_contests(id, data):
             assert ((trace["score"] >= 0.0) & (trace["score"] <= 1.0)).all()
 
 
-@pytest.mark.parametrize("id", ["r2b2/mnist-many-images", "bos2/mnist"])
-def test_a_repetition_is_a_function_of_its_number(id, data):
-    settings = (BOS2 if id.startswith("bos2") else R2B2)[id.split("/")[1]]
-    first, second, other = (one(id, settings, index)[1] for index in (2, 2, 3))
-    plain = [{k: t.to_json() for k, t in traces.items()} for traces in (first, second, other)]
+def test_a_contest_is_a_function_of_its_number(data):
+    plain = [plainly("r2b2/mnist-many-images", R2B2["mnist-many-images"], index) for index in (2, 2, 3)]
     assert plain[0] == plain[1] != plain[2]
+
+
+def test_an_attack_is_a_function_of_its_number(data):
+    settings = BOS2["mnist"]
+    assert plainly("bos2/mnist", settings, 2) == plainly("bos2/mnist", settings, 2)
+    instances = [attacked.instance(Replicate(index, settings=settings), "mnist") for index in range(4)]
+    assert [np.array_equal(instances[0].image, each.image) for each in instances] == [True, True, False, False]
+    assert instances[0].target != instances[1].target
+
+
+def plainly(id, settings, index):
+    return {name: trace.to_json() for name, trace in one(id, settings, index)[1].items()}
 
 
 def test_over_successes():

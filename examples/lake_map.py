@@ -48,5 +48,5 @@ with canvas(8.0, 3.2) as figure:
         route = np.array([run.x for run in policy.history])
         axes.plot(*route.T, color=color("ink"), linewidth=0.8, marker="o", markersize=2.5)
         axes.set(title=f"{name}: F1 {score:.2f}", xlabel="along the lake, m", ylabel="depth, m", ylim=(20.5, -0.5))
-    figure.savefig("lake_map.png", dpi=150)
+    figure.savefig("lake_map.png", dpi=150, facecolor=color("paper"))
 print("lake_map.png: green is above the limit, gray below, orange undecided; the line is the boat's way")

@@ -53,7 +53,7 @@ with canvas(8.0, 3.6) as figure:
     film = FuncAnimation(figure, draw, frames=sea.stages + 1, interval=900)
     film.save("plan_dives.gif", writer=PillowWriter(fps=1), dpi=80, savefig_kwargs={"facecolor": color("paper")})
     draw(sea.stages)
-    figure.savefig("plan_dives.png", dpi=150)
+    figure.savefig("plan_dives.png", dpi=150, facecolor=color("paper"))
 print(
     "plan_dives.png: the field, both ways, the best cell (star); plan_dives.gif: what was expected. One field of many!"
 )

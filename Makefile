@@ -138,7 +138,7 @@ coverage-report: $(VENV)/.dev ## the same from the suites measured so far
 FORCE:
 
 test-packaging: ## wheel and sdist, installed in a new environment for each extra; gigabytes, half an hour
-	$(PYTHON) packaging/check.py
+	$(PYTHON) release/check.py
 
 clean: ## remove environments, caches and what was built
 	rm -rf $(VENV) $(RAY) $(BOTORCH) $(AX) $(GAMES) $(FLOWER) $(ATTACK) build dist site .coverage* \

@@ -22,7 +22,7 @@ DEVELOPMENT = {"dev", "bench"}  # what `make test` and `make bench` install and 
 @pytest.fixture(scope="module")
 def check():
     """The script that checks the packages."""
-    spec = importlib.util.spec_from_file_location("check_packages", ROOT / "packaging" / "check.py")
+    spec = importlib.util.spec_from_file_location("check_packages", ROOT / "release" / "check.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look for the module they are made in
     spec.loader.exec_module(module)
@@ -74,7 +74,7 @@ def test_constraints_allow_what_the_extras_ask_for():
 
 
 def test_an_unknown_extra_is_refused_in_one_line():
-    command = [sys.executable, str(ROOT / "packaging" / "check.py"), "nonsense"]
+    command = [sys.executable, str(ROOT / "release" / "check.py"), "nonsense"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "no such extra: nonsense" in done.stderr

@@ -231,12 +231,8 @@ def machine_rates(place: Place, *, scale: float = 1.0) -> Rates:
 
     def pairs(dtype: type) -> float:
         xp: Any = np if place.device is None else torch_device(place.device)[0]
-        shapes = (
-            (edge, 1),
-            (1, edge),
-            (edge, edge),
-            (edge, edge),
-        )  # sums of small tables are written, not read
+        # Sums of small tables are written, not read.
+        shapes = (edge, 1), (1, edge), (edge, edge), (edge, edge)
         a, b, most, room = (place.put(np.full(shape, float(i), dtype=dtype)) for i, shape in enumerate(shapes))
         rounds = 64 if place.host else 4
 

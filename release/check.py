@@ -1,8 +1,8 @@
 """Build the wheel and the sdist, install the wheel in a new environment for the core and for each extra, and use it.
 
-    python packaging/check.py                     # everything: gigabytes, about half an hour
-    python packaging/check.py core serve          # some of it
-    python packaging/check.py --list
+    python release/check.py                     # everything: gigabytes, about half an hour
+    python release/check.py core serve          # some of it
+    python release/check.py --list
 
 What is used are the examples of the installed modules, so that they cannot fall behind, and the commands. One
 environment at a time is on the disk, in a temporary folder. Exit status 1 when something does not work.

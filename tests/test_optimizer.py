@@ -10,8 +10,10 @@ from surefoot import (
     Choice,
     Float,
     Int,
+    MoveTable,
     NoData,
     Outcome,
+    Paths,
     RandomSearch,
     Space,
     optimize,
@@ -78,6 +80,40 @@ def test_arguments_are_checked():
             optimize(lambda x: 0.0, Candidates([1.0, 2.0]), bad)
     with pytest.raises(ValueError, match="direction"):
         optimize(lambda x: 0.0, Candidates([1.0, 2.0]), 3, direction="up")
+    with pytest.raises(TypeError, match="policy must be a class such as GPUCB, got 'GPUCB'"):
+        optimize(lambda x: 0.0, Candidates([1.0, 2.0]), 3, policy="GPUCB")
+    with pytest.raises(TypeError, match="the objective must be a function, got 5"):
+        optimize(5, Candidates([1.0, 2.0]), 3)
+    with pytest.raises(TypeError, match="callback"):
+        optimize(lambda x: 0.0, Candidates([1.0, 2.0]), 3, callback=7)
+
+
+def test_one_exception_to_catch_needs_no_tuple():
+    def training(x):
+        yield x[0]
+        if x[0] > 0.5:
+            raise ArithmeticError("diverged")
+
+    result = optimize(training, Box([(0.0, 1.0)]), 8, seed=0, catch=ArithmeticError)
+    assert {o.failed for o in result.policy.history} == {True, False}
+
+
+def test_an_objective_may_use_its_parameters_up():
+    def objective(params):
+        return params.pop("depth") + params.pop("rate")
+
+    result = optimize(objective, Space(rate=Float(0.0, 1.0), depth=Int(1, 3)), 5, seed=0)
+    assert all(sorted(query.params) == ["depth", "rate"] for query in result.policy.queries)
+
+
+def test_what_was_measured_is_the_answer_when_nothing_is_left():
+    result = optimize(lambda x: -x[0], Candidates([3.0, 1.0, 2.0]), 10, seed=0, repeats=False)
+    assert len(result.policy.history) == 3
+    assert result.x == 1.0
+    line = Paths([0.0, 1.0, 2.0], MoveTable({0: [[1]], 1: [[2]]}), start=0)
+    assert optimize(lambda X: X[:, 0], line, 5, seed=0).x == 2.0
+    short = Paths([0.0, 1.0], MoveTable({0: [[1]], 1: [[0]]}), start=0, budget=2)
+    assert len(optimize(lambda X: X[:, 0], short, 5, seed=0).policy.history) == 2
 
 
 def test_callback_sees_every_measurement():

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Domain
-from surefoot.loop.errors import NotSupported
+from surefoot.loop.errors import BudgetSpent, Exhausted, NotSupported
 from surefoot.loop.events import as_outcome
 from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy
@@ -95,7 +95,7 @@ def optimize(
     direction: str = "maximize",
     seed: int | None = None,
     journal: str | os.PathLike[str] | None = None,
-    catch: tuple[type[Exception], ...] = (),
+    catch: type[Exception] | tuple[type[Exception], ...] = (),
     callback: Callable[[Policy, Query], None] | None = None,
     **options: Any,
 ) -> Result:
@@ -110,8 +110,8 @@ def optimize(
     domain : Box, Candidates, Space or Paths
         Where points may lie.
     budget : int
-        Number of measurements (on ``Paths``: of moves), those already in the journal included; a policy that was given
-        an ``accuracy`` may need fewer.
+        Number of measurements (on ``Paths``: of moves), those already in the journal included. There are fewer when a
+        policy reaches the ``accuracy`` it was given, or when nothing is left to measure.
     policy : policy class, optional
         Which policy; ``ExpectedImprovement`` by default. ``options`` go to its constructor.
     direction : {"maximize", "minimize"}
@@ -121,7 +121,7 @@ def optimize(
     journal : path, optional
         Where to keep every event; an existing journal of the same run is continued, unfinished queries first. A
         generator runs again from its first epoch; epochs on record are not reported twice.
-    catch : tuple of exceptions
+    catch : exception or tuple of exceptions
         Exceptions of the objective that count as a failed run; others propagate, and a journal stays resumable.
     callback : callable, optional
         Called with the policy and the query after each measurement.
@@ -133,15 +133,24 @@ def optimize(
     ['lr']
     """
     whole(budget, "budget", 1)
-    if policy is None:
-        policy = ExpectedImprovement
+    policy = ExpectedImprovement if policy is None else policy
+    for what, name in ((objective, "the objective"), (policy, "policy"), (callback, "callback")):
+        if what is not None and not callable(what):
+            kind = "a class such as GPUCB" if what is policy else "a function"
+            raise TypeError(f"{name} must be {kind}, got {what!r}")
+    caught = (catch,) if isinstance(catch, type) else tuple(catch)
     one_of(direction, "direction", ("maximize", "minimize"))
     log = None if journal is None else Journal(journal, direction=direction)
     chooser = policy(domain, seed=seed, journal=log, **options)
     try:
         while len(chooser.history) < budget and not _accurate(chooser):
-            query = chooser.pending[0] if chooser.pending else chooser.ask()
-            _measure(chooser, query, objective, direction, catch)
+            try:
+                query = chooser.pending[0] if chooser.pending else chooser.ask()
+            except (BudgetSpent, Exhausted):
+                if not chooser.history:
+                    raise
+                break  # what was measured is the answer
+            _measure(chooser, query, objective, direction, caught)
             if callback is not None:
                 callback(chooser, query)
         answer = chooser.recommend()
@@ -171,7 +180,7 @@ def _measure(
         policy.tell(query)
         return
     try:
-        result = objective(query.x if query.params is None else query.params)
+        result = objective(query.x if query.params is None else dict(query.params))
         stops = len(query.x) if query.x.ndim == 2 else None
         outcome = None if isinstance(result, Generator) else _oriented(result, direction, stops)
     except catch:

@@ -168,6 +168,15 @@ def test_units_of_the_values_do_not_matter(scale: float) -> None:
     np.testing.assert_allclose(other.condition(X, scale * (y - 5.0)).std(Z) / scale, std, atol=1e-4)
 
 
+@pytest.mark.parametrize("scale", [1e-320, 1e-160, 1e-155, 1e-152, 1e150])
+def test_values_at_the_ends_of_the_doubles_can_be_fitted(scale: float) -> None:
+    X, y = data(12)
+    values = scale * y / np.abs(y).max()
+    mean, std = automatic().fit(X, values, rng=rng()).condition(X, values).predict(X)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+
+
 def test_units_of_the_points_do_not_matter() -> None:
     X, y = data(25)
     width = np.array([1e-3, 1.0, 1e4])
@@ -213,6 +222,9 @@ def test_fixed_parameters_stay() -> None:
     pinned = replace(gp, priors={**everything, "noise": Fixed(0.3), "mean": Fixed(0.0)}, standardize=True).fit(X, y)
     assert pinned.noise == pytest.approx(0.3 * y.var(ddof=1))
     assert pinned.mean == pytest.approx(y.mean())
+    exact = replace(gp, priors={**everything, "noise": Fixed(0.0), "mean": Fixed(-2.0)}).fit(X, y)
+    assert exact.noise < 1e-200
+    assert exact.mean == -2.0
 
 
 def test_noise_that_is_known_is_not_fitted() -> None:

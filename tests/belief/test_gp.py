@@ -147,7 +147,12 @@ def test_a_gp_is_immutable() -> None:
         ({"mean": np.inf}, "mean"),
         ({"floor": -1e-3}, "floor"),
         ({"every": 0}, "every"),
+        ({"every": 1.5}, "every"),
         ({"samples": -1}, "samples"),
+        ({"samples": 2.5}, "samples"),
+        ({"noise": "small"}, "noise"),
+        ({"mean": None}, "mean"),
+        ({"priors": {"lengthscale": Fixed(-1.0)}}, "lengthscale cannot be held at -1.0"),
         ({"priors": {"lenghtscale": LogNormal(0.0, 1.0)}}, "lenghtscale"),
     ],
 )
@@ -161,3 +166,7 @@ def test_bad_kernel_and_theta() -> None:
         GP("se")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="theta"):
         GP().with_theta([0.0])
+    with pytest.raises(TypeError, match=r"prior of noise must be .* got 3\.0"):
+        GP(priors={"noise": 3.0})  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="one for each of the 3 values"):
+        GP().condition(np.zeros((3, 1)), np.zeros(3), [0.1, 0.2])

@@ -24,6 +24,9 @@ def test_look_up_agrees_with_a_scan(points: np.ndarray, wanted: np.ndarray) -> N
     scan = [next((i for i, p in enumerate(points) if (p == row).all()), -1) for row in rows]
     assert domain.indices_of(rows).tolist() == scan
     assert domain.contains(rows).tolist() == [i >= 0 for i in scan]
+    some = np.arange(0, len(points), 3)
+    copies = [i for i, p in enumerate(points) if (points[some] == p).all(axis=1).any()]
+    assert domain.copies_of(some).tolist() == copies
     np.testing.assert_array_equal(domain.decode(domain.encode(points)), points)
 
 
@@ -31,6 +34,8 @@ def test_look_up_survives_colliding_hashes(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(candidates, "_hash_rows", lambda rows: np.zeros(rows.shape[0], dtype=np.uint64))
     domain = Candidates([[3.0], [1.0], [2.0], [1.0]])
     assert domain.indices_of([[2.0], [1.0], [9.0]]).tolist() == [2, 1, -1]
+    assert domain.copies_of([3]).tolist() == [1, 3]
+    assert domain.copies_of([]).size == 0
 
 
 def test_hashes_of_a_large_grid_are_distinct() -> None:

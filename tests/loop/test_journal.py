@@ -117,3 +117,58 @@ def test_not_a_journal(tmp_path):
     path.write_text('{"schema": 99}\n')
     with pytest.raises(ValueError, match="upgrade"):
         load(path)
+    for content in (b"", b"hello\nworld", b"\xff\xfe\x00", b'{"schema":1,"direc', b"[1]"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="not a surefoot"):
+            load(path)
+
+
+@pytest.mark.parametrize("content", ["a note without an end of line", "{}", None])
+def test_a_file_that_is_something_else_stays_as_it_is(tmp_path, content):
+    path = tmp_path / "run.json"
+    if content is None:
+        RandomSearch(Box([(0.0, 1.0)]), seed=1).save(path)
+    else:
+        path.write_text(content)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="is not a journal"):
+        RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path)
+    assert path.read_bytes() == before
+
+
+def test_a_header_that_was_cut_short_is_written_again(tmp_path):
+    path = tmp_path / "run.jsonl"
+    RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path).close()
+    whole = path.read_bytes()
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path).close()
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("5", "line 3 is damaged"),
+        ("", "line 3 is damaged"),
+        ('{"event":"told","id":9,"value":1.0}', "event 1 does not fit"),
+        ('{"event":"told"}', "event 1 does not fit"),
+        ('{"event":"asked","id":7,"x":[0.5]}', "query 7 comes after 1 others"),
+        ('{"event":"asked","id":1,"x":[5.0]}', r"outside \[0.0, 1.0\]"),
+        ('{"event":"danced"}', "unknown event 'danced'"),
+    ],
+)
+def test_a_line_that_does_not_fit_is_named_and_the_lock_is_let_go(tmp_path, line, message):
+    path = tmp_path / "run.jsonl"
+    with RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path) as policy:
+        policy.ask()
+    whole = path.read_text()
+    path.write_text(f"{whole}{line}\n")
+    with pytest.raises(ValueError, match=message) as caught:  # kept, and with it the policy that failed
+        RandomSearch(Box([(0.0, 1.0)]), seed=1, journal=path)
+    with pytest.raises(ValueError, match=message):
+        load(path)
+    path.write_text(whole)
+    with load(path) as again:
+        assert len(again.pending) == 1
+    del caught

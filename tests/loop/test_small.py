@@ -72,6 +72,29 @@ def test_configuration_round_trips(value):
     assert unpack(json.loads(json.dumps(pack(value), allow_nan=False))) == value
 
 
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (0.9, 0.5),
+        (None, 3),
+        ("a", "b"),
+        (float("inf"), 1.0),
+        (np.arange(3.0), np.arange(1.0, 4.0)),
+        ([1, [2, 3]], [1, [2, 4]]),
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, {"b": 1}),
+    ],
+)
+def test_what_is_passed_again_agrees_with_what_is_stored(value, other):
+    np.testing.assert_equal(unpack(pack(value), value), value)
+    with pytest.raises(ValueError, match=r"cannot become|not a mapping"):
+        unpack(pack(value), other)
+
+
+def test_code_in_a_mapping_can_be_passed_again():
+    assert unpack(pack({"cost": abs, "rate": 2}), {"cost": abs, "rate": 2}) == {"cost": abs, "rate": 2}
+
+
 def test_unknown_objects_are_refused():
     with pytest.raises(TypeError, match="storable"):
         pack(object())

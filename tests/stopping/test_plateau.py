@@ -159,7 +159,10 @@ def test_it_stops_a_plateau_that_the_published_model_runs_to_the_end():
         ({"wander": (0.1, 0.01)}, "wander"),
         ({"noise": (0.0, 0.1)}, "noise"),
         ({"members": 0}, "members"),
+        ({"members": 1.5}, "members"),
         ({"rank": 0}, "rank"),
+        ({"rank": 2.5}, "rank"),
+        ({"limit": 0.3}, "limit must be a pair"),
     ],
 )
 def test_bad_options(options, message):

@@ -258,6 +258,8 @@ class TestBadInput:
             ({"epochs": 9, "every": 0}, ValueError, "every"),
             ({"epochs": 9, "k1": 0.0}, ValueError, "k1 must be positive"),
             ({"epochs": 9, "k2": math.nan}, ValueError, "k2 must be positive"),
+            ({"epochs": 9, "k1": "much"}, ValueError, "k1 must be positive"),
+            ({"epochs": 9, "model": ExponentialDecay}, TypeError, "sample or simulate"),
             ({"epochs": 9, "cost": -1.0}, ValueError, "cost"),
             ({"epochs": 9, "cost": math.inf}, ValueError, "cost"),
             ({"epochs": 9, "statistic": "mean"}, ValueError, "got 'mean'"),

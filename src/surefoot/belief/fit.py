@@ -65,7 +65,7 @@ class Evidence:
         self.free = np.array([not isinstance(prior, Fixed) for prior in found])
         for i, prior in enumerate(found):
             if isinstance(prior, Fixed) and prior.value is not None:
-                self.frame[i] = math.log(prior.value)
+                self.frame[i] = math.log(max(prior.value, 1e-300))
         # Every prior is a bell of θ; a missing one is infinitely wide.
         bells = [(0.0, math.inf, math.inf) if p is None or isinstance(p, Fixed) else p.bell for p in found]
         self.center, self.below, self.above = np.array(bells).T
@@ -251,10 +251,10 @@ def fit(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None, rng: np.ran
 
 
 def _standard(y: Array) -> tuple[float, float]:
-    """Mean and scale of the values; values that differ by rounding only have scale 1."""
+    """Mean and scale of the values; those that differ by rounding only, or have no spread to square, have scale 1."""
     shift = float(y.mean())
     scale = float(y.std(ddof=1)) if len(y) > 1 else 0.0
-    return shift, scale if scale > 1e-12 * abs(shift) else 1.0
+    return shift, scale if scale > max(1e-12 * abs(shift), 1e-153) else 1.0
 
 
 def _starts(evidence: Evidence, rng: np.random.Generator) -> Array:

@@ -20,6 +20,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -27,11 +28,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import surefoot.belief.noisy_inputs  # noqa: F401 - a stored GP finds the kernel by its name
+from surefoot.arguments import whole
 from surefoot.belief.fit import fit, log_likelihood
 from surefoot.belief.kernels import SE, Kernel, Matern, Stationary, kernel_from_dict
 from surefoot.belief.mixture import MixturePosterior
 from surefoot.belief.posterior import Posterior
-from surefoot.belief.priors import LogNormal, Prior, TwoPiece, prior_from_dict
+from surefoot.belief.priors import Fixed, LogNormal, Prior, TwoPiece, prior_from_dict
 
 if TYPE_CHECKING:
     from surefoot.domain import Domain
@@ -87,19 +89,24 @@ class GP:
             raise TypeError(f"kernel must be a Kernel, got {self.kernel!r}")
         for name in ("noise", "mean", "floor"):
             value = getattr(self, name)
-            if not math.isfinite(value) or (value < 0 and name != "mean"):
+            if not isinstance(value, Real) or not math.isfinite(value) or (value < 0 and name != "mean"):
                 raise ValueError(f"{name} must be finite{'' if name == 'mean' else ' and not negative'}, got {value!r}")
             object.__setattr__(self, name, float(value))
-        if self.every is not None and self.every < 1:
-            raise ValueError(f"every must be at least 1 (or None: never), got {self.every!r}")
-        if self.samples < 0:
-            raise ValueError(f"samples must not be negative, got {self.samples!r}")
+        if self.every is not None:
+            object.__setattr__(self, "every", whole(self.every, "every", 1))
+        object.__setattr__(self, "samples", whole(self.samples, "samples"))
         object.__setattr__(self, "priors", MappingProxyType(dict(self.priors or {})))
         unknown = {
             key for key in self.priors or () if key != "mean" and not any(key in _aliases(n) for n in self.names)
         }
         if unknown:
             raise ValueError(f"priors for unknown parameters {sorted(unknown)}; this GP has {self.names} and 'mean'")
+        for key, prior in (self.priors or {}).items():
+            if not isinstance(prior, Prior):
+                raise TypeError(f"the prior of {key} must be a LogNormal, a TwoPiece or Fixed, got {prior!r}")
+            held = prior.value if isinstance(prior, Fixed) and key != "mean" else None
+            if held is not None and not (held > 0 or (held == 0 and key == "noise")):
+                raise ValueError(f"{key} cannot be held at {held!r}: it is a positive number")
 
     def __getstate__(self) -> dict[str, Any]:  # a mapping proxy cannot be pickled
         return {**vars(self), "priors": dict(self.priors or {})}

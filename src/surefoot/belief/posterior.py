@@ -60,7 +60,10 @@ def observations(X: ArrayLike | None, y: ArrayLike | None, noise: ArrayLike | No
         raise ValueError("points and values must be finite")
     noises = np.full(values.shape, np.nan)
     if noise is not None:
-        noises[...] = np.asarray(noise, dtype=np.float64)
+        given = np.asarray(noise, dtype=np.float64)
+        if given.shape not in ((), (1,), values.shape):
+            raise ValueError(f"noise is one variance, or one for each of the {len(values)} values, got {noise!r}")
+        noises[...] = given
         if (noises < 0).any() or np.isinf(noises).any():
             raise ValueError(f"noise is a variance, finite and not negative, got {noise!r}")
     return points, values, noises

@@ -119,6 +119,25 @@ class Candidates(Domain):
             raise ValueError(f"{point.tolist()} is not one of the {self.size} candidates")
         return index
 
+    def copies_of(self, rows: ArrayLike) -> Indices:
+        """Return these rows and all that are equal to one of them, in order, shape (k,).
+
+        >>> Candidates([[1.0], [2.0], [1.0]]).copies_of([2]).tolist()
+        [0, 2]
+        """
+        given = np.unique(np.asarray(rows, dtype=np.intp))
+        if not given.size:
+            return given
+        keys, order = self._table
+        wanted = _hash_rows(self.points[given])
+        first, end = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, side="right")
+        several = np.flatnonzero(end - first > 1)
+        found = [given]
+        for i in several.tolist():
+            near = order[first[i] : end[i]]
+            found.append(near[(self.points[near] == self.points[given[i]]).all(axis=1)])
+        return np.unique(np.concatenate(found))
+
     def _check(self, x: Array) -> None:
         self.index_of(x)
 

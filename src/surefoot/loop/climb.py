@@ -111,7 +111,8 @@ def _cut(T: Array, P: Array, rise: Array, gain: Array) -> Array:
     """
     ratio = 0.5 * rise / np.maximum(rise - gain, 1e-300)
     moves = P != 0.0
-    room = np.where(moves, np.where(P < 0.0, -T, 1.0 - T) / np.where(moves, P, 1.0), 1.0).min(axis=1)
+    with np.errstate(over="ignore"):  # a step that hardly moves has endless room
+        room = np.where(moves, np.where(P < 0.0, -T, 1.0 - T) / np.where(moves, P, 1.0), 1.0).min(axis=1)
     return np.minimum(np.clip(ratio, 0.1, 0.5), np.where(room > 1e-3, room, 1.0))
 
 

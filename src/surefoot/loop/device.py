@@ -32,7 +32,8 @@ def torch_device(device: str) -> tuple[Any, Any]:
         return torch, torch.empty(0, device=device).device
     except (AssertionError, RuntimeError, TypeError, NotImplementedError) as error:  # torch has no error of its own
         reason = str(error).strip().split("\n")[0]
-        raise ValueError(f"no device {device!r} on this machine: {reason}") from None
+        advice = "a stored run goes on elsewhere with surefoot.load(path, device=None)"
+        raise ValueError(f"no device {device!r} on this machine: {reason} ({advice})") from None
 
 
 def placer(device: str | None) -> Callable[[Any], Any]:

@@ -1,7 +1,8 @@
 """The journal: the events of a policy, one JSON line each, on disk before the call that made them returns.
 
 The first line is a header (policy, configuration, seed, direction). A line that was cut short by a crash is ignored on
-reading and removed by the next writer. One process writes at a time; a second is refused.
+reading and removed by the next writer. One process writes at a time; a second is refused. A file that is something else
+is refused too, and stays as it is.
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.jsonl"
@@ -27,6 +28,8 @@ __all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "write_atomica
 
 SCHEMA = 1
 """Version of the state and journal formats this release writes; newer ones are refused."""
+
+START = f'{{"schema":{SCHEMA},"direction":"'.encode()  # of every journal
 
 
 def dumps(value: Any) -> str:
@@ -103,15 +106,19 @@ class Journal:
     def _scan(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
         """Return header, events and the number of bytes up to the last whole line."""
         content = self.path.read_bytes() if self.path.exists() else b""
-        *lines, _torn = content.split(b"\n")
+        *lines, torn = content.split(b"\n")
         records = []
         for number, line in enumerate(lines, start=1):
             try:
                 record = loads(line.decode())
             except ValueError:
-                raise ValueError(f"{self.path}: line {number} is damaged; the lines before it are intact") from None
+                record = None
+            if not isinstance(record, dict):
+                raise ValueError(f"{self.path}: line {number} is damaged; the lines before it are intact")
             records.append(record)
         if not records:
+            if not START.startswith(torn[: len(START)]):  # not a header that was cut short: somebody else's file
+                raise ValueError(f"{self.path} is not a journal; use another path (surefoot.load reads saved states)")
             return None, [], 0
         check_schema(records[0], "journal")
         return records[0], records[1:], sum(len(line) + 1 for line in lines)
@@ -119,15 +126,17 @@ class Journal:
     def open(self, header: dict[str, Any]) -> list[dict[str, Any]]:
         """Become the writer; return the events already there.
 
-        A new file gets the header. An existing file must have the same one: a journal belongs to one policy.
+        A new file gets the header. An existing file must have the same one: a journal belongs to one policy, though
+        not to one ``device``.
         """
         header = {"schema": SCHEMA, "direction": self.direction, **header}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._acquire()
         try:
             found, events, end = self._scan()
-            if found is not None and found != header:
-                different = sorted(key for key in found.keys() | header.keys() if found.get(key) != header.get(key))
+            before, now = _run(found or header), _run(header)
+            if before != now:
+                different = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
                 raise ValueError(
                     f"{self.path} belongs to another run (its {', '.join(different)} differ); "
                     "use another path, or surefoot.load(path) to continue it as it was"
@@ -190,6 +199,14 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _run(header: dict[str, Any]) -> dict[str, Any]:
+    """What a header says of the run itself: not where its arrays lie."""
+    config = header.get("config")
+    if not isinstance(config, dict):
+        return header
+    return {**header, "config": {name: value for name, value in config.items() if name != "device"}}
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from surefoot.arguments import open_unit, whole
+from surefoot.arguments import not_negative, open_unit, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
@@ -126,6 +126,8 @@ class ModelPolicy(Policy):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(domain, **options)
+        if gp is not None and not isinstance(gp, GP):
+            raise TypeError(f"gp must be a GP, for example GP(SE(0.2), noise=1e-4); got {gp!r}")
         few = max(3, domain.dimension + 1) if gp is None else 0
         self.initial = few if initial is None else whole(initial, "initial")
         self.confidence = open_unit(confidence, "confidence")
@@ -155,7 +157,8 @@ class ModelPolicy(Policy):
 
     def _deviations(self, width: Width, count: int, belief: Posterior | GridPosterior) -> float:
         """How many standard deviations a width reaches in round ``count``, given what the belief knows."""
-        return width(count, size=self.domain.size, dimension=self.domain.dimension, gain=belief.information_gain)
+        value = width(count, size=self.domain.size, dimension=self.domain.dimension, gain=belief.information_gain)
+        return not_negative(value, f"the width in round {count}")
 
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
         if isinstance(self.domain, Paths):
@@ -218,8 +221,10 @@ class ModelPolicy(Policy):
         nothing = self.initial > 0 and all(o.failed for o in self._observations)
         if known >= self.initial and not nothing:
             return None
-        if self._design is None:
-            self._design = self.domain.design(max(self.initial, 16), self.stream("initial"))
+        # As much of the design as is needed now: a longer one begins in the same way.
+        wanted = min(max(self.initial, 16), max(1024, 2 << step.bit_length()))
+        if self._design is None or len(self._design) < wanted:
+            self._design = self.domain.design(wanted, self.stream("initial"))
         blocked = {x.tobytes() for x, _ in self._blocked()}
         later = self.domain.sample(64, self.stream("initial", step + 1))
         for x in [*self._design[step:], *later]:

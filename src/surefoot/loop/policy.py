@@ -120,8 +120,10 @@ class Policy(Record):
         _check_domain(domain, self.domains, type(self).__name__)
         if isinstance(domain, Paths) and not repeats:
             raise NotSupported("on Paths a vehicle may have to pass a place again: repeats=False cannot be promised")
+        if not isinstance(repeats, (bool, np.bool_)):
+            raise TypeError(f"repeats must be True or False, got {repeats!r}")
         self.domain = domain
-        self.repeats = repeats
+        self.repeats = bool(repeats)
         self._queries: list[Query] = []
         self._pending: dict[int, Query] = {}
         self._told: dict[int, Outcome] = {}
@@ -380,10 +382,9 @@ class Policy(Record):
         failed = [(o.x, o.index) for o in self._failures()]
         size = self.domain.size
         if size is not None:
-            taken = {x.tobytes() if index is None else index for x, index in hard}
-            if len(taken) >= size:
+            if _different(self.domain, hard) >= size:
                 raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
-            if len(taken | {x.tobytes() if index is None else index for x, index in failed}) >= size:
+            if _different(self.domain, hard + failed) >= size:
                 failed = []
         return hard + failed
 
@@ -396,15 +397,18 @@ class Policy(Record):
         return np.array([x for x, _ in self._blocked()], dtype=np.float64).reshape(-1, self.domain.dimension)
 
     def _excluded_rows(self) -> NDArray[np.bool_]:
-        """The blocked candidates as a mask, shape (size,)."""
+        """The blocked candidates, with their copies, as a mask, shape (size,)."""
         mask = np.zeros(self.domain.size or 0, dtype=bool)
-        mask[[index for _, index in self._blocked() if index is not None]] = True
+        rows = [index for _, index in self._blocked() if index is not None]
+        mask[self.domain.copies_of(rows) if isinstance(self.domain, Candidates) else rows] = True
         return mask
 
     def _apply(self, event: Mapping[str, Any]) -> None:
         kind, id = event.get("event"), event.get("id")
         if kind == "asked":
             query = query_from(event, self.domain)
+            if query.id != len(self._queries):
+                raise ValueError(f"query {query.id} comes after {len(self._queries)} others")
             self._queries.append(query)
             self._pending[query.id] = query
         elif kind == "told":
@@ -428,6 +432,13 @@ class Policy(Record):
 def _stops(x: Array) -> int | None:
     """How many values are told for it: None for the one of a point."""
     return len(x) if x.ndim == 2 else None
+
+
+def _different(domain: Domain, points: list[tuple[Array, int | None]]) -> int:
+    """How much of a finite domain these points take, a candidate with all its copies."""
+    if isinstance(domain, Candidates):
+        return len(domain.copies_of([index for _, index in points if index is not None]))
+    return len({x.tobytes() for x, _ in points})
 
 
 def _check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:

@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 from abc import ABC, ABCMeta, abstractmethod
@@ -37,6 +38,8 @@ class _Meta(ABCMeta):
     """Keeps the arguments an object was made with, and opens its journal once it is complete."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(_own, args))
+        kwargs = {name: _own(value) for name, value in kwargs.items()}
         bound = inspect.signature(cls).bind(*args, **kwargs)
         bound.apply_defaults()
         made = super().__call__(*args, **kwargs)
@@ -115,7 +118,7 @@ class Record(ABC, metaclass=_Meta):
             "policy": type(self).__name__,
             "config": self.config(),
             "seed": self.seed,
-            "events": self.events,
+            "events": copy.deepcopy(self._events),  # the caller's own
             "cache": self._cache(),
         }
 
@@ -123,12 +126,16 @@ class Record(ABC, metaclass=_Meta):
     def from_state(cls, state: Mapping[str, Any], **again: Any) -> Self:
         """Rebuild a policy from :meth:`state`; code and large arrays are passed again by name.
 
+        Other options stay as they are stored, but for ``device=``, which may be another one on another machine.
+
         >>> from surefoot import Box, Policy, RandomSearch
         >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=1)
         >>> Policy.from_state(policy.state()).ask() == policy.ask()
         True
         """
         check_schema(state, "state")
+        if missing := [key for key in ("policy", "config", "seed", "events") if key not in state]:
+            raise ValueError(f"this is not a whole state: {missing[0]!r} is missing")
         kind = cls.registry.get(state["policy"]) or _builtin(state["policy"])
         if kind is None or not issubclass(kind, cls):
             raise ValueError(f"{state['policy']!r} is not a registered {cls.__name__}; import its module first")
@@ -136,9 +143,12 @@ class Record(ABC, metaclass=_Meta):
         unknown = [name for name in again if name not in state["config"]]
         if unknown:
             raise ValueError(f"{state['policy']} has no option {unknown[0]!r}")
-        config = {name: _unpack_option(name, value, again.get(name)) for name, value in state["config"].items()}
+        stored = {**state["config"], **{name: again.pop(name) for name in ("device",) if name in again}}
+        if foreign := [name for name in stored if name not in kind.__signature__.parameters]:
+            raise ValueError(f"in this release {state['policy']} has no option {foreign[0]!r}")
+        config = {name: _unpack_option(name, value, again.get(name)) for name, value in stored.items()}
         policy: Self = kind(**config, seed=state["seed"])
-        policy._replay(state["events"])
+        policy._replay(copy.deepcopy(state["events"]))
         policy._restore(dict(state.get("cache", {})))
         if journal is not None:
             policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
@@ -166,7 +176,12 @@ class Record(ABC, metaclass=_Meta):
         if self._seed is None:
             found, _ = self.journal.read()
             self._seed = None if found is None else found.get("seed")
-        self._replay(self.journal.open(self._header()))
+        events = self.journal.open(self._header())
+        try:
+            self._replay(events)
+        except BaseException:
+            self.journal.close()  # others may write it
+            raise
 
     def _commit(self, *events: dict[str, Any]) -> None:
         """Make events durable, then remember them."""
@@ -178,7 +193,10 @@ class Record(ABC, metaclass=_Meta):
     def _replay(self, events: Sequence[Mapping[str, Any]]) -> None:
         """Rebuild from events that were committed before; they are not written again."""
         for event in events:
-            self._apply(event)
+            try:
+                self._apply(event)
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                raise ValueError(f"event {len(self._events)} does not fit this policy ({error!r})") from error
             self._events.append(dict(event))
 
     def close(self) -> None:
@@ -226,6 +244,8 @@ def _full_signature(cls: type) -> inspect.Signature:
 def load(path: str | os.PathLike[str], **again: Any) -> Policy:
     """Rebuild a policy from a file written by ``save`` or from a journal; a journal is continued.
 
+    What was not stored is passed again by name, as in :meth:`Policy.from_state`; so is another ``device=``.
+
     >>> import tempfile, os
     >>> from surefoot import Box, RandomSearch
     >>> path = os.path.join(tempfile.mkdtemp(), "run.json")
@@ -233,15 +253,29 @@ def load(path: str | os.PathLike[str], **again: Any) -> Policy:
     >>> load(path)
     RandomSearch(Box([(0.0, 1.0)]), asked=0, measured=0)
     """
-    text = Path(path).read_text()
-    first, *_ = text.split("\n", 1)
-    head: Any = loads(first) if first.strip() else None
+    head = _head(Path(path))
     check_schema(head, "file")
-    if "events" in head:
+    if "direction" not in head:
         return cast("Policy", Record.from_state(head, **again))
     journal = Journal(path, direction=head["direction"])
     _, events = journal.read()
     return cast("Policy", Record.from_state({**head, "events": events, "cache": {}}, journal=journal, **again))
+
+
+def _head(path: Path) -> Any:
+    """The whole of a saved state, or the first line of a journal; None for a file that is neither."""
+    content = path.read_bytes()
+    for text in (content.partition(b"\n")[0], content):  # somebody may have spread a state over many lines
+        try:
+            return loads(text.decode())
+        except ValueError:
+            continue
+    return None
+
+
+def _own(value: Any) -> Any:
+    """A copy of an array, which the caller may go on to change; anything else as it is."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _unpack_option(name: str, stored: Any, given: Any) -> Any:

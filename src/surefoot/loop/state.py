@@ -105,7 +105,7 @@ def pack(value: Any) -> Any:
 
 
 def unpack(stored: Any, given: Any = None) -> Any:
-    """Rebuild a value from :func:`pack`; ``given`` replaces what could not be stored.
+    """Rebuild a value from :func:`pack`; ``given`` replaces what could not be stored, and agrees with what was.
 
     >>> unpack({"$code": "my_cost"})
     Traceback (most recent call last):
@@ -118,18 +118,21 @@ def unpack(stored: Any, given: Any = None) -> Any:
         again = [None] * len(stored) if given is None else given
         return [unpack(item, one) for item, one in zip(stored, again, strict=True)]
     if not isinstance(stored, dict):
-        return stored
+        return _agreed(stored, given, stored)
     if "$code" in stored:
         if given is None:
             raise ValueError(f"{stored['$code']!r} is code and was stored by name only")
         return given
     kind = stored.get("$type")
     if kind is None:
-        return {key: unpack(item) for key, item in stored.items()}
+        if given is not None and (not isinstance(given, Mapping) or {str(key) for key in given} != stored.keys()):
+            raise ValueError(f"the value passed again is not a mapping with the keys {sorted(stored)}")
+        parts = {} if given is None else {str(key): item for key, item in given.items()}
+        return {key: unpack(item, parts.get(key)) for key, item in stored.items()}
     if kind == "float":
-        return float(stored["value"])
+        return _agreed(stored, given, float(stored["value"]))
     if kind == "array":
-        return np.asarray(unpack(stored["value"]))
+        return _agreed(stored, given, np.asarray(unpack(stored["value"])))
     if given is not None:
         known = stored["value"].get("sha256") if isinstance(stored["value"], dict) else None
         # What was stored by its hash is compared by its hash.
@@ -139,3 +142,10 @@ def unpack(stored: Any, given: Any = None) -> Any:
     if kind not in _readers:
         raise ValueError(f"unknown type {kind!r} in a stored configuration; known are {sorted(_readers)}")
     return _readers[kind](stored["value"])
+
+
+def _agreed(stored: Any, given: Any, value: Any) -> Any:
+    """The stored value, unless another one was passed."""
+    if given is not None and pack(given) != stored:
+        raise ValueError(f"it is stored as {value!r} and cannot become {given!r}")
+    return value

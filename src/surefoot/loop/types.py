@@ -23,6 +23,8 @@ __all__ = ["FAILED", "Advice", "LevelSet", "Observation", "Outcome", "Query", "R
 
 Array = NDArray[np.float64]
 
+LARGEST = 1e150  # of a measured value: a model works with squares
+
 
 def _same(a: object, b: object) -> bool:
     """Field-wise equality of two dataclasses that hold arrays."""
@@ -90,7 +92,8 @@ class Query:
 class Outcome:
     """What a measurement gave: a value, and optionally its noise variance, cost and time.
 
-    ``value=None`` or NaN says that the run failed. Infinite values are refused: they are neither.
+    ``value=None`` or NaN says that the run failed. Infinite values are refused, they are neither; so are values beyond
+    ±1e150, whose squares would be infinite.
 
     A move of several stops (on ``Paths``) gives ``values``, one for each stop, None or NaN for a missed one; ``value``
     is then the mean of those measured, and the noise is that of each of them.
@@ -146,8 +149,9 @@ def _number(value: float | None) -> float | None:
     number = None if value is None else float(value)
     if number is None or math.isnan(number):
         return None
-    if math.isinf(number):
-        raise ValueError(f"a measured value must be finite, got {value!r} (use None or NaN for a failed run)")
+    if abs(number) > LARGEST:
+        bound = "be finite" if math.isinf(number) else f"lie within ±{LARGEST:g}"
+        raise ValueError(f"a measured value must {bound}, got {value!r} (use None or NaN for a failed run)")
     return number
 
 

@@ -23,6 +23,8 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
+
 __all__ = [
     "CurveModel",
     "ExponentialDecay",
@@ -273,8 +275,7 @@ class ExponentialDecay:
             raise ValueError(f"hyper must be one of ml, grid, conjugate, got {self.hyper!r}")
         if not (math.isfinite(self.noise) and self.noise > 0):
             raise ValueError(f"noise is a variance, positive and finite, got {self.noise!r}")
-        if self.rank < 1:
-            raise ValueError(f"rank must be at least 1, got {self.rank!r}")
+        whole(self.rank, "rank", 1)
         low, high = self.bounds
         if not 0 < low < high < math.inf:
             raise ValueError(f"bounds must be positive, finite and increasing, got {self.bounds!r}")

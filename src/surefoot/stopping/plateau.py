@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.stopping.curves import EDGE, FEWEST, condition, draw, register, resample
 
 __all__ = ["Plateau"]
@@ -79,16 +80,17 @@ class Plateau:
 
     def __post_init__(self) -> None:
         for name in ("limit", "drop", "wander", "noise"):
-            first, second = (float(value) for value in getattr(self, name))
+            if np.shape(pair := getattr(self, name)) != (2,):
+                raise ValueError(f"{name} must be a pair of numbers, got {pair!r}")
+            first, second = (float(value) for value in pair)
             if not (math.isfinite(first) and 0 < second < math.inf):
                 raise ValueError(f"{name} must be a pair of finite numbers, the second positive, got {(first, second)}")
             if name in ("wander", "noise") and not 0 < first < second:
                 raise ValueError(f"{name} must be a positive, increasing range, got {(first, second)}")
             object.__setattr__(self, name, (first, second))
-        if not 1 <= self.members <= POPULATION:
+        if whole(self.members, "members", 1) > POPULATION:
             raise ValueError(f"members must be between 1 and {POPULATION}, got {self.members!r}")
-        if self.rank < 1:
-            raise ValueError(f"rank must be at least 1, got {self.rank!r}")
+        whole(self.rank, "rank", 1)
 
     def sample(self, errors: Array, horizon: int, paths: int, rng: np.random.Generator) -> Array:
         """Return measured errors of epochs n + 1 to ``horizon``; see :class:`~surefoot.stopping.CurveModel`."""

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -111,12 +112,13 @@ class OptimalStopping:
                 raise ValueError(f"{name} must be at least {lowest}, got {value!r}")
             object.__setattr__(self, name, int(value))
         for name in ("k1", "k2"):
-            if not (value := getattr(self, name)) > 0:
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not float(value) > 0:
                 raise ValueError(f"{name} must be positive (inf switches its decision off), got {value!r}")
         not_negative(self.cost, "cost")
         for name, known in (("statistic", ("after", "all")), ("unvisited", ("continue", "monotone", "resimulate"))):
             one_of(getattr(self, name), name, known)
-        if not (hasattr(self.model, "sample") or hasattr(self.model, "simulate")):
+        if isinstance(self.model, type) or not (hasattr(self.model, "sample") or hasattr(self.model, "simulate")):
             raise TypeError(f"a model has a method sample or simulate, which {self.model!r} has not")
 
     def fit(

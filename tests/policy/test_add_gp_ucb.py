@@ -68,6 +68,9 @@ def test_given_groups_are_kept_and_checked():
         AddGPUCB(Box.unit(4), groups=[(0, 3), (1,)])
     with pytest.raises(ValueError, match="groups must be a whole number from 1 on, got 0"):
         AddGPUCB(Box.unit(4), groups=0)
+    for wrong in ("abcd", 1.5):
+        with pytest.raises(TypeError, match="groups must be"):
+            AddGPUCB(Box.unit(4), groups=wrong)
     with pytest.raises(TypeError, match="Additive"):
         AddGPUCB(Box.unit(2), gp=GP())
     with pytest.raises(TypeError, match="callable"):

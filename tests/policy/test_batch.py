@@ -20,6 +20,7 @@ from surefoot import (
     Box,
     Candidates,
     Dives,
+    Exhausted,
     ExpectedImprovement,
     LocalPenalization,
     MacroGPO,
@@ -565,3 +566,11 @@ def test_best_moves_refuses_nonsense():
     for scores in ([], [math.nan], np.zeros((1, 1, 1))):
         with pytest.raises(ValueError, match="scores"):
             best_moves(scores)
+
+
+@pytest.mark.parametrize("rule", [DBGPUCB, QEI])
+def test_a_batch_has_no_two_copies_of_one_candidate(rule):
+    policy = rule(Candidates([[0.0], [0.0], [0.1], [0.1]]), gp=GP(SE(0.01), noise=1e-4), seed=0)
+    assert sorted(query.x[0] for query in policy.ask(2)) == [0.0, 0.1]
+    with pytest.raises(Exhausted):
+        policy.ask()

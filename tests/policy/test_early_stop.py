@@ -212,6 +212,18 @@ def test_offset_of_the_incumbent():
     ]
 
 
+def test_the_offset_counts_all_scores():
+    """The luckiest score may be one of the initial design, or one told unasked."""
+    policy = make(gp=GP(SE(0.3), noise=0.01), offset="theorem", confidence=0.9, initial=2)
+    policy.tell([0.5, 0.5], 0.4)
+    for _ in range(3):
+        policy.tell(policy.ask(), 0.5)
+    assert ["offset" in query.note for query in policy.queries] == [False, True, True]
+    assert [query.note["offset"] for query in policy.queries[1:]] == pytest.approx(
+        [incumbent_offset(t, 0.01, 0.9) for t in (3, 4)]
+    )
+
+
 def test_lemma_a7_coverage():
     """P(exists t: y*_{t-1} - xi_t > f*_{t-1}) <= delta, with equal true scores: the worst case."""
     rng, noise, delta, horizon = np.random.default_rng(0), 0.04, 0.1, 40
@@ -428,6 +440,12 @@ def test_published_options():
         ({"growth": 0.0}, "growth"),
         ({"kappa": 0.9}, "kappa"),
         ({"kappa": math.nan}, "kappa"),
+        ({"kappa": "two"}, "kappa"),
+        ({"growth": "slow"}, "growth"),
+        ({"bounds": 1.0}, "bounds"),
+        ({"bounds": ("low", "high")}, "bounds"),
+        ({"offset": math.nan}, "offset"),
+        ({"offset": None}, "offset"),
         ({"bounds": (1.0, 0.0)}, "bounds"),
         ({"bounds": (0.0, math.inf)}, "bounds"),
         ({"offset": "lemma"}, "offset"),
@@ -442,6 +460,13 @@ def test_published_options():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         make(**options)
+
+
+def test_options_of_another_kind():
+    with pytest.raises(TypeError, match="OptimalStopping"):
+        BOBOS(UNIT, epochs=N, stopping="early")
+    with pytest.raises(TypeError, match="sequence of epochs"):
+        make(intermediate=2)
 
 
 def test_bad_reports_change_nothing():

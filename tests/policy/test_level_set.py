@@ -86,6 +86,7 @@ def test_memory_keeps_masks_as_runs(rows):
         ({}, "either threshold or fraction"),
         ({"threshold": math.inf}, "threshold must be finite"),
         ({"threshold": math.nan}, "threshold must be finite"),
+        ({"threshold": "high"}, "threshold must be finite"),
         ({"fraction": 0.0}, "fraction must lie"),
         ({"threshold": 1.0, "accuracy": -1.0}, "accuracy must be"),
     ],
@@ -271,3 +272,12 @@ def test_theorem_no_error_while_the_bounds_hold(seed, threshold):
         if held:
             assert (f[answer.above] > threshold - 1e-9).all()
             assert (f[answer.below] < threshold + 1e-9).all()
+
+
+def test_an_answer_cannot_change_the_points_that_are_followed():
+    policy = GPLSE(Box.unit(1), threshold=0.5, points=16, gp=PRIOR, seed=0)
+    policy.tell([0.5], 1.0)
+    before, answer = policy.ground.copy(), policy.recommend()
+    with pytest.raises(ValueError, match="read-only"):
+        answer.points[0] = 0.0
+    assert np.array_equal(policy.ground, before)

@@ -312,6 +312,8 @@ def test_one_torch_tensor_at_a_time():
         ({"epsilon": 0.0}, "epsilon"),
         ({"seconds": -1.0}, "seconds"),
         ({"normalize": "twice"}, "normalize"),
+        ({"normalize": float("nan")}, "normalize"),
+        ({"normalize": [0.5]}, "normalize"),
     ],
 )
 def test_options_are_checked(options, message):

@@ -16,12 +16,14 @@ from surefoot import (
     Box,
     Candidates,
     Choice,
+    Dives,
     Float,
     Int,
     Linear,
     Matern,
     NotSupported,
     Outcome,
+    Paths,
     Policy,
     RandomSearch,
     Space,
@@ -108,11 +110,38 @@ def test_nothing_measured_is_no_task(tmp_path):
         ([[0.1]], [np.inf], None),
         ([[0.1]], [1.0], -1.0),
         ([[[0.1]]], [1.0], None),
+        (0.1, [1.0], None),
+        (["a"], [1.0], None),
+        ([[0.1], [0.1, 0.2]], [1.0, 2.0], None),
+        ([{"a": 0.1}, 0.2], [1.0, 2.0], None),
+        ([0.1, {"a": 0.1}], [1.0, 2.0], None),
+        ([[0.1]], ["high"], None),
+        ([[0.1], [0.2]], [1.0, 2.0], [0.1, 0.1, 0.1]),
     ],
 )
 def test_bad_tasks(X, y, noise):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"task|measurements|noise"):
         Task(X, y, noise=noise)
+
+
+def test_a_task_from_a_vehicle():
+    """Every stop with a value is a measurement."""
+    line = Paths(np.arange(9.0)[:, None], Dives((9,), 2), start=4, budget=4)
+    policy = GPUCB(line, gp=GP(SE(2.0), noise=1e-4), seed=0)
+    policy.tell([4.0], 0.25)
+    one = policy.ask()
+    policy.tell(one, [1.0, math.nan])
+    two = policy.ask()
+    policy.tell(two, Outcome(values=[2.0, 3.0], noise=0.5))
+    task = Task.from_state(json.loads(json.dumps(policy.state())))
+    assert task.X.tolist() == [[4.0], one.x[0].tolist(), *two.x.tolist()]
+    assert task.y.tolist() == [0.25, 1.0, 2.0, 3.0]
+    assert np.array_equal(task.noise, [math.nan, math.nan, 0.5, 0.5], equal_nan=True)
+
+
+def test_a_state_that_is_none():
+    with pytest.raises(ValueError, match="not the state of a policy"):
+        Task.from_state({"schema": 1})
 
 
 def test_tasks_must_fit_the_domain():
@@ -152,6 +181,7 @@ def test_tasks_are_tasks(tasks):
         {"decay": 1.0},
         {"sensitivity": math.nan},
         {"influence": 1.5},
+        {"influence": "much"},
         {"gap": "median"},
         {"weight_rule": "other"},
         {"initial": -1},

@@ -58,6 +58,16 @@ def test_log_h_is_accurate_everywhere():
     assert np.allclose(log_h(z), [float(v) for v in exact], rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("z", [-9.9e3, -1.1e4, -1e6, -1e9, -1e12])
+def test_slopes_far_below_the_target(z):
+    """d log h/dz = Φ/h ≈ −z − 2/z and d log Φ/dz = φ/Φ ≈ −z − 1/z."""
+    mean, std = np.array([z]), np.ones(1)
+    for score, last in ((LogImprovement(0.0, 1e-12), 2.0), (LogProbability(0.0, 1e-12), 1.0)):
+        _, by_mean, by_std = score.slopes(mean, std)
+        assert by_mean == pytest.approx([-z - last / z], rel=1e-7)
+        assert by_std == pytest.approx([z * z], rel=1e-6)
+
+
 def test_expected_improvement_is_the_integral():
     mean, std, target = 0.3, 0.7, 0.5
     integral, _ = quad(lambda y: max(y - target, 0.0) * norm.pdf(y, mean, std), target, 10)
@@ -66,6 +76,14 @@ def test_expected_improvement_is_the_integral():
     )
     probability = LogProbability(target, 1e-12).value(np.array([mean]), np.array([std]))[0]
     assert probability == pytest.approx(norm.logsf(target, mean, std))
+
+
+@pytest.mark.parametrize("rule", MODEL_POLICIES)
+@pytest.mark.parametrize(("scale", "shift"), [(2.0**-44, 0.0), (2.0**40, 0.0), (1.0, 1024.0)])
+def test_the_units_of_the_values_do_not_matter(rule, scale, shift):
+    """An automatic belief standardizes, and no rule has a unit of its own."""
+    plain, other = (run(rule(Candidates(GRID), seed=0), 8, f) for f in (hill, lambda x: shift + scale * hill(x)))
+    assert [query.index for query in other.queries] == [query.index for query in plain.queries]
 
 
 def test_max_value_entropy_is_the_entropy_of_a_truncated_normal():

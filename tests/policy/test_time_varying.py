@@ -377,6 +377,9 @@ def test_bad_options_say_so():
             RGPUCB(domain, block=block)
     with pytest.raises(ValueError, match="block="):
         RGPUCB(domain)
+    for horizon in (0, "long", 2.5):
+        with pytest.raises(ValueError, match="horizon"):
+            RGPUCB(domain, forgetting=0.1, horizon=horizon)
     with pytest.raises(NotSupported, match="one set"):
         TVGPUCB(domain, forgetting=0.1, gp=GP.automatic(domain, samples=4))
 

@@ -252,6 +252,7 @@ def test_bad_costs_are_refused_and_nothing_is_lost(bad):
         ({"accuracy": 0.0}, "accuracy must be positive and finite"),
         ({"among": "some"}, "among must be"),
         ({"among": 0}, "among must be"),
+        ({"among": True}, "among must be"),
         ({"goal": "level", "fraction": 0.5, "anticipate": True}, "known threshold"),
         ({"cost": np.ones(3)}, "one number for each of 144"),
         ({"noise": -np.ones(144)}, "noise must be finite and not negative"),
@@ -263,6 +264,20 @@ def test_bad_costs_are_refused_and_nothing_is_lost(bad):
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         TruVaR(GRID, **options)
+
+
+def test_prices_that_are_none_are_named():
+    with pytest.raises(TypeError, match="sequence of Fidelity"):
+        TruVaR(GRID, fidelities=Fidelity(0.1))
+    policy = TruVaR(GRID, gp=PRIOR, cost=lambda X: "dear", seed=0)
+    with pytest.raises(ValueError, match="cost must return one number for each point, got 'dear'"):
+        policy.ask()
+    assert policy.events == []
+
+
+def test_a_number_of_points_may_come_from_numpy():
+    one, two = (TruVaR(GRID, gp=PRIOR, among=count, seed=0) for count in (3, np.int64(3)))
+    assert one.ask() == two.ask() == Policy.from_state(json.loads(json.dumps(two.state()))).queries[0]
 
 
 def test_options_of_the_wrong_kind():

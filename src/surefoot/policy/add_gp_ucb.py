@@ -177,15 +177,17 @@ class AddGPUCB(ModelPolicy):
         self._fixed: tuple[tuple[int, ...], ...] | None = None
         self._learned = given is None
         if isinstance(groups, (int, np.integer)) and not isinstance(groups, bool):
-            self._count = min(whole(groups, "groups", 1), domain.dimension)
-            first = partition(domain.dimension, self._count, self.stream("partition"))
+            self._number_of_groups = min(whole(groups, "groups", 1), domain.dimension)
+            first = partition(domain.dimension, self._number_of_groups, self.stream("partition"))
         else:
-            first = self._fixed = Additive(cast(Sequence[Sequence[int]], groups)).groups
-            self._count = len(first)
+            if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray)):
+                raise TypeError(f"groups must be a whole number or a sequence of groups of coordinates, got {groups!r}")
+            first = self._fixed = Additive(groups).groups
+            self._number_of_groups = len(first)
         kernel = given.kernel if given is not None else Additive(first, units=domain.extent())
         self._check_cover(cast(Additive, kernel))
         if given is None:
-            self.gp = GP(kernel.scaled(1.0 / self._count), FLOOR, every=EVERY)
+            self.gp = GP(kernel.scaled(1.0 / self._number_of_groups), FLOOR, every=EVERY)
 
     def _check_cover(self, kernel: Additive) -> None:
         seen = sorted(i for group in kernel.groups for i in group)
@@ -207,7 +209,7 @@ class AddGPUCB(ModelPolicy):
                 X[:at],
                 y[:at],
                 None if noise is None else noise[:at],
-                groups=self._count,
+                groups=self._number_of_groups,
                 candidates=self.decompositions,
                 rng=self.stream("fit", at),
                 units=self.domain.extent(),

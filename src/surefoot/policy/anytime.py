@@ -30,7 +30,7 @@ about the exact values they promise nothing, so ``plan.confidence`` is 0.
   Definition 1 times their distance);
 * sub-trees that are known exactly are never entered again, and moves that cannot be the best any more are left alone
   (``prune=False``: searched like the others);
-* λ is 0 without ``epsilon``, and the fall-back to the most likely observations belongs to it (``fallback=True``);
+* λ is 0 without ``epsilon``, and the fall-back to the most likely observations (lines 47-50) belongs to it;
 * the certificate is V̄ − Q̲(chosen): Theorem 6 uses the gap at the root for all moves, but only the chosen one has it;
 * all nodes of a stage share their samples: Theorem 1 needs no independence between nodes.
 
@@ -104,16 +104,14 @@ class AnytimePlanner:
     normals : Shared
         The outcomes imagined at each stage but the last.
     epsilon : float, optional
-        The loss to stay below, apart from the gap that is left: it sets λ.
+        The loss to stay below, apart from the gap that is left: it sets λ. A move whose lower bound is incredibly far
+        from the value of its most likely outcomes then takes the latter (lines 47-50).
     constants : {"tight", "paper"}
         What the bounds follow from.
     action_rule : {"upper", "lower", "gap"}
         Which move the walk follows: that of the largest upper bound, largest lower bound, or largest difference.
     init : {"mlo_jensen", "mlo", "lipschitz"}
         Bounds of outcomes that were not expanded.
-    fallback : bool, optional
-        Whether a move whose lower bound is incredibly far from the value of its most likely outcomes takes the latter
-        (lines 47-50); None: with ``epsilon`` only.
     intersect : bool
         Whether new bounds are intersected with old ones.
     prune : bool
@@ -158,7 +156,6 @@ class AnytimePlanner:
         constants: str = "tight",
         action_rule: str = "upper",
         init: str = "mlo_jensen",
-        fallback: bool | None = None,
         intersect: bool = True,
         prune: bool = True,
         batch: int = 1,
@@ -185,7 +182,7 @@ class AnytimePlanner:
             intersect=intersect,
         )
         self.action_rule, self.intersect, self.prune, self.batch = action_rule, intersect, prune, int(batch)
-        self.fallback = epsilon is not None if fallback is None else fallback
+        self._certified = epsilon is not None
         self.nodes, self.iterations, self.interrupted = 1, 0, False
         self.expansions = [0] * tree.horizon
         self.gaps: list[float] = []
@@ -210,7 +207,7 @@ class AnytimePlanner:
         lower, likely = self.root.lower, self.subtrees.likely
         if not np.isfinite(lower).all():  # not all were expanded: the most likely outcomes compare them
             return likely, np.ones(len(likely), dtype=np.bool_)
-        if not self.fallback:
+        if not self._certified:
             return lower, np.zeros(len(likely), dtype=np.bool_)
         low, up = self.root.value
         far = ~(np.abs(lower - likely) <= 2.0 * self.slack + (up - low) + self.reach.worst)

@@ -39,7 +39,7 @@ from typing import Any, Literal, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.arguments import not_negative, one_of
+from surefoot.arguments import not_negative, one_of, positive
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.mixture import MixturePosterior
 from surefoot.belief.posterior import EXACT, Posterior
@@ -130,7 +130,7 @@ class DBGPUCB(JointRule):
         self.bonus = one_of(bonus, "bonus", ("sqrt", "linear"))
         if exploration is None and bonus == "linear":
             raise ValueError("bonus='linear' needs exploration=, the weight of a nat of information")
-        if not (math.isfinite(shrinkage) and shrinkage >= 1.0):
+        if not positive(shrinkage, "shrinkage") >= 1.0:
             raise ValueError(f"shrinkage must be finite and at least 1, got {shrinkage!r}")
         self.shrinkage = float(shrinkage)
         self.exploration = None if exploration is None else not_negative(exploration, "exploration")
@@ -187,6 +187,9 @@ class DBGPUCB(JointRule):
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         noise = self._levels(belief)[1]
         return InformationBonus(self._weight(belief, 1), noise=noise, known=0.0, root=self.bonus == "sqrt")
+
+    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
+        return float(moves.mean.shape[1] * belief.gp.mean)
 
     def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
         weight = self._weight(belief, moves.mean.shape[1])
@@ -269,6 +272,11 @@ class GPUCBPE(GPUCB):
         with self._hallucinated() as halved:
             score = _Exploration(cast(Posterior, halved), base, wide, floor)
             return self._noted(self._best_point(score, base, step), _MORE)
+
+    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
+        level = np.zeros(moves.mean.shape[1])
+        level[0] = belief.gp.mean  # of the bound; the others are standard deviations
+        return level
 
     def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
         t = self.journey.spent // cast(Paths, self.domain).length + 1

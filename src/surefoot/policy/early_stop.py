@@ -151,17 +151,20 @@ class BOBOS(EpochPolicy):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, epochs=epochs, intermediate=intermediate, scale=scale, width=width, **options)
+        if not (stopping is None or isinstance(stopping, OptimalStopping)):
+            raise TypeError(f"stopping must be an OptimalStopping rule, got {stopping!r}")
         self.stopping = default_rule(self.epochs) if stopping is None else stopping
         if self.stopping.epochs != self.epochs:
             raise ValueError(f"the stopping rule is for runs of {self.stopping.epochs} epochs, not {self.epochs}")
-        if not 0.0 < growth <= 1.0:
+        if not 0.0 < _number(growth) <= 1.0:
             raise ValueError(f"growth must lie in (0, 1], got {growth!r}")
-        if not kappa >= 1.0:
+        if not _number(kappa) >= 1.0:
             raise ValueError(f"kappa must be at least 1, got {kappa!r}")
-        if bounds is not None and not (len(bounds) == 2 and -math.inf < bounds[0] < bounds[1] < math.inf):
+        ends = [_number(end) for end in bounds] if isinstance(bounds, (Sequence, np.ndarray)) else []
+        if bounds is not None and not (len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf):
             raise ValueError(f"bounds are two finite numbers, the smaller one first, got {bounds!r}")
-        if isinstance(offset, str) and offset != "theorem":
-            raise ValueError(f"offset must be a number or 'theorem', got {offset!r}")
+        if offset != "theorem" and not math.isfinite(_number(offset)):
+            raise ValueError(f"offset must be a finite number or 'theorem', got {offset!r}")
         self.growth, self.kappa = float(growth), float(kappa)
         self.stop_until = None if stop_until is None else whole(stop_until, "stop_until")
         self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
@@ -212,7 +215,9 @@ class BOBOS(EpochPolicy):
             if unsure.size:
                 note["unsure"] = unsure.tolist()
         if self.offset == "theorem":
-            note["offset"] = incumbent_offset(self._iteration(step), belief.gp.noise, self.confidence)
+            # The luckiest is that of all scores, those of the initial design and unasked ones included.
+            scores = step + sum(run.id is None for run in self._observations)
+            note["offset"] = incumbent_offset(scores + 1, belief.gp.noise, self.confidence)
         return replace(proposal, note=note)
 
     def _iteration(self, id: int) -> int:
@@ -336,6 +341,12 @@ def default_rule(epochs: int) -> OptimalStopping:
         adaptive=True,
         smoothing=True,
     )
+
+
+def _number(value: Any) -> float:
+    """A number as it is; NaN, which no condition admits, for anything else."""
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return float(value) if real else math.nan
 
 
 def _first(epochs: int) -> int:

@@ -37,13 +37,20 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 class MaxValueEntropy:
     """Mean entropy reduction given draws of the maximum.
 
+    Parameters
+    ----------
+    maxima : array of shape (s,)
+        The draws.
+    floor : float
+        The smallest standard deviation worth telling from zero.
+
     >>> score = MaxValueEntropy(np.array([2.0]))
     >>> score.value(np.array([0.0, 1.9]), np.array([0.01, 1.0])).round(3)
     array([0.   , 0.653])
     """
 
-    def __init__(self, maxima: Array) -> None:
-        self.maxima = maxima
+    def __init__(self, maxima: Array, floor: float = 1e-12) -> None:
+        self.maxima, self.floor = maxima, floor
 
     def value(self, mean: Array, std: Array) -> Array:
         """Return the information, shape (m,)."""
@@ -51,7 +58,7 @@ class MaxValueEntropy:
 
     def slopes(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
         """Return the information and its derivatives in mean and standard deviation."""
-        std = np.maximum(std, 1e-12 * (1.0 + np.abs(self.maxima).max()))
+        std = np.maximum(std, self.floor)
         gamma = np.minimum((self.maxima[:, None] - mean) / std, 1e6)
         log = np.asarray(log_ndtr(gamma))
         ratio = np.exp(-0.5 * gamma * gamma - _LOG_SQRT_2PI - log)  # φ/Φ
@@ -67,7 +74,8 @@ def max_value_draws(mean: Array, std: Array, lowest: float, count: int, rng: np.
     >>> bool((draws > 1.0).all() and (draws < 6.0).all())
     True
     """
-    std = np.maximum(std, 1e-12)
+    tiny = max(1e-12 * max(float(std.max()), float(np.ptp(mean))), 1e-300)  # in the units of the values
+    std = np.maximum(std, tiny)
     low, high = float((mean - 5 * std).max()), float((mean + 6 * std).max())
     # The quartiles of the maximum by bisection, all three at once.
     levels = np.log([0.25, 0.5, 0.75])
@@ -77,7 +85,7 @@ def max_value_draws(mean: Array, std: Array, lowest: float, count: int, rng: np.
         below = log_ndtr((middle[:, None] - mean) / std).sum(axis=1) < levels
         bottom, top = np.where(below, middle, bottom), np.where(below, top, middle)
     quartiles = 0.5 * (bottom + top)
-    scale = max((quartiles[2] - quartiles[0]) / (math.log(math.log(4.0)) - math.log(math.log(4.0 / 3.0))), 1e-12)
+    scale = max((quartiles[2] - quartiles[0]) / (math.log(math.log(4.0)) - math.log(math.log(4.0 / 3.0))), tiny)
     location = quartiles[1] + scale * math.log(math.log(2.0))
     draws = location - scale * np.log(-np.log(rng.random(count)))
     return np.asarray(np.maximum(draws, lowest))
@@ -117,7 +125,7 @@ class MaxValueEntropySearch(ModelPolicy):
             mean, std = belief.predict(np.concatenate([points, belief.X]) if belief.n else points)
         # The maximum is no lower than the best estimate so far, plus what the noise-free value may add.
         _, y, _ = self.data()
-        spread = float(np.ptp(y)) if len(y) else 1.0
-        return MaxValueEntropy(
-            max_value_draws(mean, std, float(mean.max()) + 1e-6 * (spread or 1.0), self.samples, rng)
-        )
+        prior = self._prior_std(belief.gp)
+        spread = float(np.ptp(y)) if len(y) else prior
+        lowest = float(mean.max()) + 1e-6 * (spread or prior)
+        return MaxValueEntropy(max_value_draws(mean, std, lowest, self.samples, rng), 1e-10 * prior)

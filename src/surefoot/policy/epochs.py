@@ -124,9 +124,12 @@ class Runs(Policy):
 
     def report(self, query: Query | int, step: int, value: float | None) -> Advice:
         """Report the score after epoch ``step`` of a run and get advice; None or NaN: the run has diverged."""
+        self._check_step(step)
+        return super().report(query, step, value)
+
+    def _check_step(self, step: int) -> None:
         if isinstance(step, (int, np.integer)) and step > self.epochs:
             raise ValueError(f"step {step} lies beyond the last epoch, {self.epochs}")
-        return super().report(query, step, value)
 
     def _advise(self, query: Query, step: int, value: float | None) -> Advice:
         if value is None:
@@ -238,6 +241,8 @@ class EpochPolicy(Runs, GPUCB):
         if options.get("gp") is None:
             self.gp = automatic_over_epochs(domain)
         self.scale = one_of(scale, "scale", ("linear", "log"))
+        if intermediate is not None and not isinstance(intermediate, (Sequence, np.ndarray)):
+            raise TypeError(f"intermediate must be a sequence of epochs, got {intermediate!r}")
         wanted = intermediate_epochs(self.epochs) if intermediate is None else tuple(intermediate)
         self.intermediate = tuple(sorted({whole(n, "an intermediate epoch", 1) for n in wanted if n != self.epochs}))
         if self.intermediate and self.intermediate[-1] > self.epochs:

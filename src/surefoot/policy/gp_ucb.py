@@ -30,7 +30,7 @@ from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
 from surefoot.loop.model import Acquisition, ModelOptions
 from surefoot.loop.widths import Width, given_or, usual
-from surefoot.policy.moves import MoveRule
+from surefoot.policy.moves import MoveBelief, MoveRule
 
 __all__ = ["GPUCB", "UpperBound"]
 
@@ -84,6 +84,9 @@ class GPUCB(MoveRule):
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         return UpperBound(self._deviations(self.width, self._round(), belief))
+
+    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
+        return belief.gp.mean
 
     def _at_stop(self, belief: Posterior, step: int, stop: int) -> Acquisition:
         return UpperBound(self._deviations(self.width, self.journey.spent + stop + 1, belief))

@@ -44,6 +44,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+FAR = -1e4  # standard deviations below which differences of logarithms lose their digits
 
 
 def log_h(z: Array) -> Array:
@@ -96,7 +97,9 @@ class LogImprovement(_Standardized):
         """Return log EI and its derivatives in mean and standard deviation."""
         z, std = self.z(mean, std)
         log = log_h(z)
-        ratio = np.exp(log_ndtr(z) - log)  # Φ/h, the derivative of log h
+        far = z < FAR
+        # Φ/h, the derivative of log h; far out both logarithms are huge, and the ratio tends to −z − 2/z.
+        ratio = np.where(far, -z - 2.0 / np.where(far, z, FAR), np.exp(np.where(far, 0.0, log_ndtr(z) - log)))
         return np.log(std) + log, ratio / std, (1.0 - z * ratio) / std
 
 
@@ -115,7 +118,10 @@ class LogProbability(_Standardized):
         """Return log PI and its derivatives in mean and standard deviation."""
         z, std = self.z(mean, std)
         log = np.asarray(log_ndtr(z))
-        ratio = np.exp(-0.5 * z * z - _LOG_SQRT_2PI - log)
+        far = z < FAR
+        # φ/Φ; far out it tends to −z − 1/z.
+        ratio = np.exp(np.where(far, 0.0, -0.5 * z * z - _LOG_SQRT_2PI - log))
+        ratio = np.where(far, -z - 1.0 / np.where(far, z, FAR), ratio)
         return log, ratio / std, -z * ratio / std
 
 

@@ -126,7 +126,7 @@ class JointRule(MoveRule):
         if isinstance(self.domain, Candidates):
             values = cast(Listed, part).values
             taken = self._excluded_rows()
-            taken[np.array([place.index for place in others], dtype=np.intp)] = True
+            taken[self.domain.copies_of([cast(int, place.index) for place in others])] = True
             index = argmax(values, rng=rng, exclude=taken)
             if present is None:
                 return Place(self.domain.points[index], index), 0.0

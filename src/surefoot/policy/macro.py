@@ -159,7 +159,8 @@ class MacroGPO(ModelPolicy):
             one_of(word, name, _CHOICES[name])
         if planner == "anytime" and sampling == "iid":
             raise ValueError("planner='anytime' carries bounds between nodes that share outcomes: not sampling='iid'")
-        if isinstance(normalize, str) and normalize not in ("prior", "empirical"):
+        number = isinstance(normalize, (int, float, np.integer, np.floating)) and math.isfinite(normalize)
+        if not (normalize is None or number or (isinstance(normalize, str) and normalize in ("prior", "empirical"))):
             raise ValueError(f"normalize must be 'prior', 'empirical', a number or None; got {normalize!r}")
         if self.gp.samples or self.gp.members:
             raise NotSupported("MacroGPO plans with one set of hyper-parameters, not with a mixture of them")
@@ -184,7 +185,8 @@ class MacroGPO(ModelPolicy):
         with self._hallucinated() as belief:  # stops that were missed
             tree = self._tree(cast(Posterior, belief), journey.place, horizon)
             plan = self._plan(tree, step)
-        best = np.flatnonzero(best_moves(plan.values))
+            level = belief.gp.mean * tree.length * tree.horizon  # every path has as many stops
+        best = np.flatnonzero(best_moves(plan.values, level))
         rank = 0 if best.size == 1 else int(self.stream("ties", step).integers(best.size))
         chosen = int(best[rank])
         if plan.fallbacks:

@@ -219,7 +219,7 @@ class RobustTransfer(TransferPolicy):
         self.schedule = one_of(schedule, "schedule", ("practical", "theory"))
         if schedule == "theory" and domain.size is None:
             raise ValueError("schedule='theory' counts the points of a finite domain; use 'practical', or give width=")
-        if not 0.0 <= influence <= 1.0:
+        if not not_negative(influence, "influence") <= 1.0:
             raise ValueError(f"influence must lie between 0 and 1, got {influence!r}")
         self.gap = one_of(gap, "gap", ("mean", "max"))
         self.weight_rule = one_of(weight_rule, "weight_rule", ("simplified", "exact"))

@@ -36,33 +36,65 @@ Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 TIES = 1e-8  # share of the largest score within which two moves count as equal
+# A covariance may miss being semi-definite by these shares of its own largest variance and of the prior's: more is no
+# rounding.
+UNSURE, ROUNDING = 1e-3, 1e-6
 
 
-def factors(cov: ArrayLike, noise: ArrayLike) -> Array:
-    """Return the lower Cholesky factors of m covariances (m, q, q) plus noise, which is raised where rounding asks.
+def factors(cov: ArrayLike, noise: ArrayLike, scale: float | None = None) -> Array:
+    """Return the lower Cholesky factors of m covariances plus noise on the diagonal, shape (m, q, q).
+
+    Where rounding has made a covariance slightly indefinite, a little more is added to that one alone.
+
+    Parameters
+    ----------
+    cov : array of shape (m, q, q)
+        Covariances, without noise.
+    noise : float or array of shape (m,)
+        Variance of a measurement.
+    scale : float, optional
+        The prior variance that the covariances are a rest of, which their rounding errors are a share of; None: the
+        largest variance among them.
 
     >>> factors(np.ones((1, 2, 2)), 1.0)[0, 1].round(4)
     array([0.7071, 1.2247])
+    >>> factors([[[1.0, 2.0], [2.0, 1.0]]], 1e-6)
+    Traceback (most recent call last):
+    ...
+    ValueError: a covariance is not finite or not positive semi-definite
     """
-    S, eye = np.asarray(cov, dtype=np.float64), np.eye(np.shape(cov)[-1])
+    S = np.asarray(cov, dtype=np.float64)
+    if S.ndim != 3 or S.shape[1] != S.shape[2]:
+        raise ValueError(f"covariances have the shape (m, q, q), got {S.shape}")
+    eye = np.eye(S.shape[-1])
     level = np.maximum(S.diagonal(axis1=1, axis2=2).max(axis=1, initial=0.0), 1e-300)
     added = np.maximum(np.broadcast_to(np.asarray(noise, dtype=np.float64), level.shape), EXACT * level)
-    while True:
+    whole = float(level.max(initial=0.0)) if scale is None else scale
+    most, more = np.maximum(UNSURE * level, ROUNDING * whole), 0.0
+    while np.isfinite(S).all():
         try:
             return np.asarray(np.linalg.cholesky(S + added[:, None, None] * eye), dtype=np.float64)
         except np.linalg.LinAlgError:
-            if not np.isfinite(S).all() or (added > level).all():
-                raise ValueError("a covariance is not finite or not positive semi-definite") from None
-            added = np.maximum(10.0 * added, EXACT * level)
+            lowest = np.linalg.eigvalsh(S + added[:, None, None] * eye)[:, 0]
+            more = max(10.0 * more, EXACT * whole)
+            share = lowest / (level + added)
+            weak = share <= max(1e-14, share.min())  # all that can have failed, the weakest at least
+            if (weak & (np.maximum(more, -lowest) > most)).any():
+                break
+            added = added + np.where(weak, more, 0.0)
+    raise ValueError("a covariance is not finite or not positive semi-definite")
 
 
-def best_moves(scores: ArrayLike) -> Mask:
+def best_moves(scores: ArrayLike, level: ArrayLike = 0.0) -> Mask:
     """Return which moves are best, stop by stop, shape (A,).
 
     Parameters
     ----------
     scores : array of shape (A,) or (A, k)
         One score of each move, or one of each stop given the stops before it.
+    level : float or array of shape (k,)
+        What all scores contain, such as the prior mean: scores are equal if they differ by less than 1e-8 of the
+        largest difference from it.
 
     >>> best_moves([[1.0, 0.0], [1.0, 2.0], [0.0, 9.0]])
     array([False,  True, False])
@@ -72,7 +104,7 @@ def best_moves(scores: ArrayLike) -> Mask:
     if table.ndim != 2 or not len(table) or np.isnan(table).any():
         raise ValueError(f"scores are numbers of shape (A,) or (A, k) with A ≥ 1, got {scores!r}")
     alive = np.ones(len(table), dtype=np.bool_)
-    for column in table.T:
+    for column in (table - np.asarray(level, dtype=np.float64)).T:
         best = column[alive].max()
         finite = np.abs(column[alive & np.isfinite(column)])
         alive &= column >= best - TIES * finite.max(initial=0.0)
@@ -91,6 +123,8 @@ class MoveBelief:
         Of the latent function at the stops.
     noise : float
         Variance of a measurement.
+    scale : float, optional
+        The largest prior variance of a stop.
 
     >>> from surefoot import GP
     >>> moves = MoveBelief.of(GP(noise=1.0).condition(), np.array([[0.0], [0.0]]), np.array([[0, 1]]))
@@ -102,6 +136,7 @@ class MoveBelief:
     mean: Array
     cov: Array
     noise: float
+    scale: float | None = None
 
     @classmethod
     def of(cls, belief: Posterior, points: Array, rows: Indices) -> MoveBelief:
@@ -113,11 +148,11 @@ class MoveBelief:
         members = belief.members if isinstance(belief, MixturePosterior) else [belief]
         noise = float(np.mean([member.gp.noise for member in members]))
         level = float(np.mean([member.gp.kernel.diag(E).max() for member in members]))
-        return cls(E[at], mean[at], cov[at[:, :, None], at[:, None, :]], max(noise, EXACT * level))
+        return cls(E[at], mean[at], cov[at[:, :, None], at[:, None, :]], max(noise, EXACT * level), level)
 
     @cached_property
     def _pivots(self) -> Array:
-        return np.asarray(factors(self.cov, self.noise).diagonal(axis1=1, axis2=2), dtype=np.float64)
+        return np.asarray(factors(self.cov, self.noise, self.scale).diagonal(axis1=1, axis2=2), dtype=np.float64)
 
     @cached_property
     def std(self) -> Array:
@@ -158,9 +193,14 @@ class MoveRule(ModelPolicy):
         with self._hallucinated() as belief:  # stops that were missed
             posterior = cast(Posterior, belief)
             known = MoveBelief.of(posterior, self._seen(cast(Paths, self.domain).points), moves)
-            best = np.flatnonzero(best_moves(self._score_moves(known, posterior, step)))
+            scores, level = self._score_moves(known, posterior, step), self._level(known, posterior)
+            best = np.flatnonzero(best_moves(scores, level))
         rank = 0 if best.size == 1 else int(self.stream("ties", step).integers(best.size))
         return Proposal(stops=moves[best[rank]])
+
+    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
+        """Return what all scores contain, one number or one for each stop (k,); nothing by default."""
+        return 0.0
 
     def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
         """Return one score for each move (A,), or one for each of its stops given those before (A, k)."""

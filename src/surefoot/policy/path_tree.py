@@ -172,7 +172,8 @@ class PathTree:
         cross = belief.inverse @ kernel(belief.X, points) if belief.n else np.empty((0, len(places)))
         mean = belief.mean(points)
         cov = kernel(points) - cross.T @ cross
-        noise = max(belief.gp.noise, EXACT * float(kernel.diag(points).max()))
+        prior = float(kernel.diag(points).max())
+        noise = max(belief.gp.noise, EXACT * prior)
         local = np.split(inverse.ravel(), np.cumsum([rows.size for _, _, rows in shapes])[:-1])
         made: list[Level] = []
         inner: list[Array] = []  # Ψ⁻¹ of each level
@@ -186,9 +187,9 @@ class PathTree:
             information, psi = np.zeros(len(rows)), None
             if full:
                 own = cov[stops[-1][:, :, None], stops[-1][:, None, :]] - np.einsum("pjab,pjac->pbc", blocks, blocks)
-                psi = factors(own, noise)
+                psi = factors(own, noise, prior)
                 inner.append(np.asarray(np.linalg.inv(psi), dtype=np.float64))
-                information = _information(own, psi, noise, bonus) if exploration > 0.0 else information
+                information = _information(own, psi, noise, prior, bonus) if exploration > 0.0 else information
             below = np.bincount(shapes[depth + 1][0], minlength=len(rows)) if not last else np.zeros(len(rows), np.intp)
             made.append(
                 Level(
@@ -299,8 +300,8 @@ def _blocks(
     return made
 
 
-def _information(own: Array, psi: Array, noise: float, bonus: str) -> Array:
+def _information(own: Array, psi: Array, noise: float, prior: float, bonus: str) -> Array:
     """½ log|I + Σ/σ²| of the field's covariance, or of that of its noisy measurements."""
-    factor = psi if bonus == "latent" else factors(own, 2.0 * noise)
+    factor = psi if bonus == "latent" else factors(own, 2.0 * noise, prior)
     gain: Array = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1) - 0.5 * own.shape[-1] * np.log(noise)
     return gain

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -96,7 +96,11 @@ def numbers_at(field: Field, name: str, X: Array, rows: NDArray[np.intp] | None,
     ValueError: cost must be positive and finite, got 0.0 at [1.0]
     """
     if callable(field):
-        found = np.asarray(field(*before, X), dtype=np.float64)
+        returned = field(*before, X)
+        try:
+            found = np.asarray(returned, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must return one number for each point, got {returned!r}") from None
         if found.shape not in ((), (len(X),)):
             raise ValueError(f"{name} must return one number for each of {len(X)} points, got shape {found.shape}")
         found = np.broadcast_to(found, (len(X),))
@@ -140,7 +144,7 @@ class Prices:
     ) -> None:
         self.cost = checked_field(cost, "cost", domain, positive=True)
         self.travels = callable(cost) and _arguments(cost) == 2
-        self.levels = None if fidelities is None else tuple(fidelities)
+        self.levels = None if fidelities is None else tuple(fidelities) if isinstance(fidelities, Iterable) else ()
         if self.levels is not None and not (self.levels and all(isinstance(k, Fidelity) for k in self.levels)):
             raise TypeError(f"fidelities must be a sequence of Fidelity(noise, cost), got {fidelities!r}")
 

@@ -108,7 +108,9 @@ def _below(b: Array, C: Array) -> Array:
     return bivariate(z[:, 0], z[:, 1], R[:, 0, 1]) if b.shape[1] == 2 else trivariate(z, R)
 
 
-def sampled_improvement(mean: ArrayLike, cov: ArrayLike, target: float, normal: ArrayLike) -> Array:
+def sampled_improvement(
+    mean: ArrayLike, cov: ArrayLike, target: float, normal: ArrayLike, scale: float | None = None
+) -> Array:
     """Return estimates of E[(max_j Y_j − T)₊] of m batches of q points with common random numbers.
 
     All points but the last are drawn; the expectation over the last one is in closed form.
@@ -121,6 +123,8 @@ def sampled_improvement(mean: ArrayLike, cov: ArrayLike, target: float, normal: 
         The value T to beat.
     normal : array of shape (s, q − 1)
         Standard normal draws, used for every batch.
+    scale : float, optional
+        The prior variance; as in :func:`~surefoot.policy.moves.factors`.
 
     >>> sampled_improvement(np.zeros((1, 1)), np.ones((1, 1, 1)), 0.0, np.empty((1, 0))).round(6)  # φ(0)
     array([0.398942])
@@ -129,7 +133,7 @@ def sampled_improvement(mean: ArrayLike, cov: ArrayLike, target: float, normal: 
     if mu.ndim != 2 or S.shape != (*mu.shape, mu.shape[1]) or draws.ndim != 2 or draws.shape[1] != mu.shape[1] - 1:
         raise ValueError(f"means (m, q), covariances and draws (s, q − 1), got {mu.shape}, {S.shape}, {draws.shape}")
     out = np.empty(len(mu))
-    L = factors(S, 0.0)
+    L = factors(S, 0.0, scale)
     for part in _parts(len(mu), len(draws) * mu.shape[1]):
         # Rows of L times the draws are the whole batch; its last row adds σ x with x integrated out.
         Y = mu[part, None, :] + np.einsum("aij,sj->asi", L[part][:, :, :-1], draws)
@@ -279,9 +283,10 @@ class QEI(JointRule, Improvement):
         C = belief.covariance(rows)  # (b, M)
         if rows.size < SMALL:
             exact = self._exact(belief, rows, C, target)
-            if exact.max() > 1e-12 * max(1.0, abs(target)):  # else all is far below the target: logarithms rank it
+            least = 1e-12 * max(self._prior_std(belief.gp), abs(target))
+            if exact.max() > least:  # else all is far below the target: logarithms rank it
                 return exact
-        L = factors(C[None, :, rows], 0.0)[0]
+        L = factors(C[None, :, rows], 0.0, self._prior_std(belief.gp) ** 2)[0]
         B = np.linalg.solve(L, C)
         std = np.sqrt(np.maximum(belief.var - (B * B).sum(axis=0), 0.0))
         best = np.maximum((belief.mean[rows] + draws @ L.T).max(axis=1), target)
@@ -305,4 +310,4 @@ class QEI(JointRule, Improvement):
         q = moves.mean.shape[1]
         if q <= SMALL:
             return improvement_of_batches(moves.mean, moves.cov, target)
-        return sampled_improvement(moves.mean, moves.cov, target, self._draws(q - 1, step))
+        return sampled_improvement(moves.mean, moves.cov, target, self._draws(q - 1, step), moves.scale)

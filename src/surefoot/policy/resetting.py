@@ -27,6 +27,7 @@ from typing import Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import whole
 from surefoot.belief.forgetting import check_forgetting
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
@@ -55,7 +56,7 @@ def block_length(forgetting: float, kernel: Kernel, dimension: int, horizon: int
     >>> [block_length(e, Matern(2.5, 0.2), 2) for e in (0.001, 0.01, 0.03)]
     [178, 92, 67]
     """
-    rate, horizon_ = check_forgetting(forgetting), math.inf if horizon is None else horizon
+    rate, horizon_ = check_forgetting(forgetting), math.inf if horizon is None else whole(horizon, "horizon", 1)
     if rate == 0.0:
         return horizon_
     if isinstance(kernel, Matern):

@@ -36,6 +36,7 @@ from surefoot.loop.model import Acquisition, ModelPolicy
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.types import Advice, Outcome, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.epochs import Runs
 from surefoot.policy.gp_ucb import GPUCB, UpperBound
 from surefoot.policy.stable_opt import report
 
@@ -59,7 +60,7 @@ class RobustReport(Policy):
     ----------
     policy : Policy
         A fresh policy on a ``Box``, on ``Candidates`` or in a ``Space``; over unknown parameters, on
-        ``perturbation.join(domain)``.
+        ``perturbation.join(domain)``. Not one for functions that drift: the answer knows no time.
     perturbation : Perturbation
         What an adversary does to the reported point.
     gp : GP, optional
@@ -99,6 +100,11 @@ class RobustReport(Policy):
             raise ValueError(f"RobustReport needs a fresh policy; this one has {len(policy.events)} events")
         if policy.journal is not None:
             raise ValueError("the journal belongs to RobustReport(..., journal=), not to the policy inside")
+        if policy.context:
+            raise NotSupported(
+                f"RobustReport judges by a belief that does not know of {', '.join(policy.context)}; "
+                f"{type(policy).__name__} is asked with it"
+            )
         if not isinstance(perturbation, Perturbation):
             raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
         super().__init__(
@@ -111,7 +117,7 @@ class RobustReport(Policy):
             self._reach = perturbation.on(policy.domain)
         except Meaningless as error:
             raise NotSupported(str(error)) from None
-        for ability in ("parallel", "context", "steps", "fidelities"):
+        for ability in ("parallel", "steps", "fidelities"):
             setattr(self, ability, getattr(policy, ability))
         # A belief that sees more than the point (an epoch beside it) cannot be asked about points alone.
         own = isinstance(self.policy, ModelPolicy) and type(self.policy)._seen is ModelPolicy._seen
@@ -130,6 +136,12 @@ class RobustReport(Policy):
 
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
         return self.policy._choose(step, context)
+
+    def report(self, query: Query | int, step: int, value: float | None) -> Advice:
+        """Report an intermediate value of a run and get the advice of the policy inside."""
+        if isinstance(self.policy, Runs):
+            self.policy._check_step(step)
+        return super().report(query, step, value)
 
     def _advise(self, query: Query, step: int, value: float | None) -> Advice:
         return self.policy._advise(query, step, value)

@@ -150,11 +150,12 @@ class SetPolicy(ModelPolicy):
 
     @cached_property
     def ground(self) -> Array:
-        """The points that are followed, shape (n, d)."""
+        """The points that are followed, shape (n, d), not to be written to."""
         domain = self.domain
-        if isinstance(domain, Candidates) or (domain.size is not None and domain.size <= EXHAUSTIVE):
-            return domain.enumerate()
-        return domain.design(self.points, self.stream("ground"))
+        every = isinstance(domain, Candidates) or (domain.size is not None and domain.size <= EXHAUSTIVE)
+        points = domain.enumerate() if every else domain.design(self.points, self.stream("ground"))
+        points.setflags(write=False)  # answers show them
+        return points
 
     def _everything(self) -> Any:
         if self.device is None:

@@ -68,20 +68,22 @@ class Task:
         self.y = _column(y, "values")
         self.name = None if name is None else str(name)
         self.X: Array | tuple[dict[str, Any], ...]
-        if not isinstance(X, np.ndarray) and len(cast(Sequence[Any], X)) and isinstance(cast(Any, X)[0], Mapping):
+        if isinstance(X, Sequence) and any(isinstance(row, Mapping) for row in X):
+            if not all(isinstance(row, Mapping) for row in X):
+                raise ValueError("the points of a task are either all mappings or all numbers, got both")
             self.X = tuple(dict(row) for row in cast(Sequence[Mapping[str, Any]], X))
         else:
-            array = np.array(X, dtype=np.float64) + 0.0
+            array = _numbers(X, "points") + 0.0
             self.X = array[:, None] if array.ndim == 1 else array
             if self.X.ndim != 2 or not np.isfinite(self.X).all():
                 raise ValueError(f"the points of a task are finite numbers of shape (n, d), got shape {array.shape}")
             self.X.setflags(write=False)
         if not len(self.y) or len(self.X) != len(self.y):
             raise ValueError(f"a task has as many points as values, at least one; got {len(self.X)} and {len(self.y)}")
-        self.noise = None if noise is None else _column(np.broadcast_to(noise, self.y.shape), "noise variances")
+        self.noise = None if noise is None else _column(_for_each(noise, self.y.shape), "noise variances")
         if self.noise is not None and (self.noise < 0).any():
             raise ValueError(f"noise is a variance, not negative, got {noise!r}")
-        self.epochs = None if epochs is None else _column(np.broadcast_to(epochs, self.y.shape), "epochs")
+        self.epochs = None if epochs is None else _column(_for_each(epochs, self.y.shape), "epochs")
         if self.epochs is not None and (self.epochs < 1).any():
             raise ValueError(f"epochs are counted from 1, got {epochs!r}")
 
@@ -118,11 +120,22 @@ class Task:
         ({'rate': 0.1},)
         """
         check_schema(state, "state")
+        if not {"events", "config"} <= state.keys():
+            raise ValueError("this is not the state of a policy: it has no events, or no config")
         asked = {event["id"]: event["x"] for event in state["events"] if event["event"] == "asked"}
-        told = [event for event in state["events"] if event["event"] == "told" and event["value"] is not None]
+        told: list[Any] = []
+        X: list[Any] = []
+        for event in state["events"]:
+            if event["event"] == "told" and event["value"] is not None:
+                x = event["x"] if "x" in event else asked[event["id"]]
+                # A move has one value for each of its stops, null where one was missed.
+                stops = zip(x, event["values"], strict=True) if "values" in event else [(x, event["value"])]
+                for point, value in stops:
+                    if value is not None:
+                        told.append({**event, "value": value})
+                        X.append(point)
         if not told:
             raise ValueError("nothing was measured successfully in this run: it is no task")
-        X: Any = [event["x"] if "x" in event else asked[event["id"]] for event in told]
         stored = state["config"]["domain"]
         if stored.get("$type") == "Space":  # names outlive the order of parameters and of choices
             space = unpack(stored)
@@ -248,8 +261,23 @@ class Task:
         return f"Task({len(self)} measurements{'' if self.name is None else f', name={self.name!r}'})"
 
 
+def _numbers(values: Any, what: str) -> Array:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"the {what} of a task are numbers, got {values!r}") from None
+
+
+def _for_each(values: Any, shape: tuple[int, ...]) -> Array:
+    """One number for all measurements, or one for each."""
+    array = np.asarray(values)
+    if array.shape not in ((), shape):
+        raise ValueError(f"give one number for all of {shape[0]} measurements, or one for each; got {values!r}")
+    return np.broadcast_to(array, shape)
+
+
 def _column(values: ArrayLike, what: str) -> Array:
-    array = np.array(values, dtype=np.float64)
+    array = _numbers(values, what)
     if array.ndim != 1 or not (np.isfinite(array) | (np.isnan(array) & (what != "values"))).all():
         raise ValueError(f"the {what} of a task are finite numbers of shape (n,), got {values!r}")
     array.setflags(write=False)

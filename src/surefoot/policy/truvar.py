@@ -163,7 +163,9 @@ class TruVaR(SetPolicy):
             raise ValueError("threshold and fraction belong to goal='level'")
         if scale is not None and width is not None:
             raise ValueError("give either scale or width")
-        if among not in ("all", "potential") and not (type(among) is int and among > 0):
+        if among not in ("all", "potential") and not (
+            isinstance(among, (int, np.integer)) and not isinstance(among, bool) and among > 0
+        ):
             raise ValueError(f"among must be 'all', 'potential' or a positive whole number, got {among!r}")
         if anticipate and fraction is not None:
             raise ValueError(
@@ -171,7 +173,8 @@ class TruVaR(SetPolicy):
             )
         if self.gp.members or self.gp.samples:
             raise NotSupported("TruVaR looks ahead in one Gaussian process, not in a mixture of hyper-parameters")
-        self.threshold, self.fraction, self.among, self.anticipate = threshold, fraction, among, anticipate
+        self.threshold, self.fraction, self.anticipate = threshold, fraction, anticipate
+        self.among = among if isinstance(among, str) else int(among)
         self.scale = (0.5 if goal == "maximize" else 1.0) if scale is None else positive(scale, "scale")
         self.width = given_or(width, None)
         self.target, self.slack = not_negative(target, "target"), not_negative(slack, "slack")

@@ -63,3 +63,14 @@ def test_seeds_for_each_image_make_an_attack_the_same_alone():
         assert plain(attack(BlackBox(scores), rows=[i], seed=[seed])[0]) == plain(together[i])
     with pytest.raises(ValueError, match="3 images need 3 seeds"):
         attack(BlackBox(scores), seed=[1, 2])
+
+
+def test_an_array_of_seeds_is_one_for_each_image():
+    results = attack(BlackBox(scores), seed=np.array([3, 4, 5]))
+    assert [plain(r) for r in results] == [plain(r) for r in attack(BlackBox(scores), seed=[3, 4, 5])]
+    assert [r.seed for r in results] == [3, 4, 5]
+
+
+def test_no_image_at_all_is_said_to_be_none():
+    with pytest.raises(ValueError, match="no image"):
+        attack_many(BlackBox(scores), np.zeros((0, 8, 8)), ball=Ball(0.1))

@@ -161,3 +161,22 @@ def test_the_round_trip_is_exact_where_the_sizes_divide():
 def test_a_latent_image_is_not_larger_than_the_image():
     with pytest.raises(ValueError, match=r"8 x 9.*got 10"):
         Resize(10, (8, 9))
+
+
+def test_a_model_that_changes_its_images_changes_nobody_elses():
+    def normalizes_in_place(images):
+        images -= 0.5
+        return even(images)
+
+    images = np.full((3, 4, 4), 0.25)
+    BlackBox(normalizes_in_place, batch=2)(images)
+    assert (images == 0.25).all()
+
+
+def test_a_class_that_is_ruled_out_has_the_lowest_score_and_a_finite_one():
+    table = np.array([[0.0, -np.inf, -3.0], [0.0, -np.inf, -500.0]])
+    logs = BlackBox(lambda images: table, logits=True)(np.zeros((2, 4, 4)))
+    assert np.isfinite(logs).all()
+    assert (logs.argmin(axis=1) != 0).all()
+    assert (logs.min(axis=1) == logs[:, 1]).all()
+    np.testing.assert_allclose(logs[:, [0, 2]], table[:, [0, 2]] - np.log1p(np.exp(table[:, [2]])), atol=1e-12)

@@ -386,3 +386,40 @@ def test_a_model_of_the_search_beats_chance():
             box = BlackBox(toy.scores, logits=True)
             counts[name].append(method.run(box, toy.image, 1, label=0, ball=Ball(toy.radius), budget=100).capped(100))
     assert np.median(counts["BOS2"]) < 0.7 * np.median(counts["random"])
+
+
+def stubborn(images):
+    return np.tile([0.7, 0.3], (len(images), 1))
+
+
+@pytest.mark.parametrize(("budget", "own"), [(1, None), (2, None), (20, 1), (20, 3), (20, 7)])
+def test_initial_queries_are_never_more_than_were_asked(budget, own):
+    box = BlackBox(stubborn, budget=own)
+    result = bos2(box, np.full((8, 8), 0.5), ball=Ball(0.1), budget=budget, **SMALL)
+    assert result.initial == result.queries == box.queries == len(result.trace) == min(budget, own or budget)
+
+
+def test_a_model_that_changes_its_images_does_not_change_the_attack():
+    def in_place(images):
+        images *= 2.0
+        return stubborn(images)
+
+    image = np.full((8, 8), 0.4)
+    results = [bos2(BlackBox(model), image, ball=Ball(0.1), budget=8, **SMALL) for model in (stubborn, in_place)]
+    np.testing.assert_array_equal(results[0].adversarial, results[1].adversarial)
+    np.testing.assert_array_equal(results[1].image, image)
+
+
+def test_a_target_that_the_model_rules_out_is_attacked_to_the_end():
+    def masked(images):
+        return np.column_stack([np.zeros(len(images)), np.full(len(images), -np.inf), images.mean(axis=(1, 2)) - 5.0])
+
+    result = bos2(BlackBox(masked, logits=True), np.full((8, 8), 0.4), 1, ball=Ball(0.1), budget=20, **SMALL)
+    assert not result.success
+    assert result.queries == 20
+    assert np.isfinite(result.trace).all()
+
+
+def test_a_truth_value_is_no_latent_size():
+    with pytest.raises(ValueError, match="dimension must be"):
+        BOS2(dimension=True)

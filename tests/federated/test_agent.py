@@ -310,3 +310,10 @@ def test_features_of_another_domain():
         Agent(domain, features(domain), regions=3, region=1)
     with pytest.raises(ValueError, match="round"):
         Agent(DOMAINS["Box"], features(DOMAINS["Box"])).message(-1)
+
+
+def test_a_region_is_a_whole_number_and_a_schedule_a_function():
+    with pytest.raises(ValueError, match="region must be a whole number"):
+        Agent(DOMAINS["Box"], features(DOMAINS["Box"]), regions=2, region=0.5)
+    with pytest.raises(TypeError, match="schedule must be a function"):
+        Agent(DOMAINS["Box"], features(DOMAINS["Box"]), schedule=0.5)

@@ -350,3 +350,31 @@ def test_killed_at_any_moment_no_release_is_uncharged(tmp_path):
         assert len(released) >= len(seen)
         assert len(released) <= len(ledger.entries) <= len(released) + 1
         assert again.release().round == len(released)
+
+
+def test_vectors_on_disk_are_for_the_coordinator_alone(tmp_path):
+    with make(vectors=tmp_path / "vectors.jsonl") as coordinator:
+        feed(coordinator, vectors())
+    assert (tmp_path / "vectors.jsonl").stat().st_mode & 0o077 == 0 or os.name != "posix"
+
+
+def test_vectors_for_an_impossible_round_leave_no_trace(tmp_path):
+    with make(vectors=tmp_path / "vectors.jsonl") as coordinator:
+        for wrong in (-1, 1.5):
+            with pytest.raises(ValueError, match="round must be a whole number"):
+                coordinator.collect_all(wrong, vectors())
+        before = coordinator.newest
+    with make(vectors=tmp_path / "vectors.jsonl") as again:
+        np.testing.assert_array_equal(again.newest, before)
+        assert (before == -1).all()
+
+
+@pytest.mark.parametrize("wrong", [{"ledger": "ledger.jsonl"}, {"weighting": 3}])
+def test_a_ledger_and_a_weighting_are_objects(wrong):
+    with pytest.raises(TypeError, match=f"{next(iter(wrong))} must be a"):
+        private(**wrong)
+
+
+def test_a_negative_number_of_releases_costs_no_zero():
+    with pytest.raises(ValueError, match="rounds must be a whole number"):
+        private().epsilon(rounds=-1)

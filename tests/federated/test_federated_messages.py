@@ -120,3 +120,14 @@ def test_a_log_line_shows_no_vector():
 def test_arrays_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         message().vector[0] = 1.0
+
+
+@pytest.mark.parametrize("vector", [["1.0", "2.0"], [True, False], [1.0, None], [10**400, 1]])
+def test_what_only_reads_as_numbers_is_refused(vector):
+    with pytest.raises(ValueError, match="vector must be an array of numbers"):
+        Message.from_wire({**message().to_wire(), "vector": vector})
+
+
+def test_a_round_that_no_federation_reaches_is_refused():
+    with pytest.raises(ValueError, match="no federation has"):
+        message(round=10**30)

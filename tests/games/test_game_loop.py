@@ -299,3 +299,38 @@ def test_strategies_must_say_that_they_need_beliefs():
     with pytest.raises(TypeError, match="beliefs = True"):
         player.ask()
     assert not player.pending
+
+
+@pytest.mark.parametrize("given", [1.0, ["a", "b"], [1.0], [1.0, 2.0, 3.0], [1.0, np.inf]])
+def test_a_payoff_function_that_answers_wrongly_is_named(given):
+    with pytest.raises(ValueError, match="payoffs must be 2 finite numbers"):
+        Game(lambda actions: given, [grid(3), grid(3)]).payoffs([np.zeros(1), np.zeros(1)])
+
+
+@pytest.mark.parametrize("given", [None, [None, None], [1.0, None]])
+def test_a_round_without_payoffs_has_failed_for_everybody(given):
+    game = Game(lambda actions: given, [grid(3), grid(3)])
+    assert np.isnan(game.payoffs([np.zeros(1), np.zeros(1)])).all()
+    match = play(game, players(game, [1, 0]), 2)
+    assert np.isnan(match.payoffs).all()
+    assert match.watched == []
+
+
+def test_numbers_that_do_not_fit_the_players_are_refused():
+    with pytest.raises(ValueError, match="highest is one payoff for each of 2"):
+        Game(lambda actions: [0.0, 0.0], [grid(3), grid(3)], highest=[1.0])
+    with pytest.raises(ValueError, match="noise is a variance, or one for each of 2"):
+        Game(lambda actions: [0.0, 0.0], [grid(3), grid(3)], noise=[0.1, 0.1, 0.1])
+
+
+def test_a_match_of_no_rounds_has_no_regret():
+    game = Game.common_payoff(np.eye(3), [grid(3), grid(3)])
+    match = Match(game, [], np.empty((0, 2)))
+    assert match.external_regret(0).shape == match.mean_regret(0).shape == (0,)
+
+
+def test_a_game_keeps_its_payoffs_when_the_table_changes():
+    table = np.eye(3)
+    game = Game.common_payoff(table, [grid(3), grid(3)])
+    table[:] = 9.0
+    assert game.payoffs([np.zeros(1), np.zeros(1)]).tolist() == [1.0, 1.0]

@@ -231,7 +231,7 @@ def test_strategies_are_stored(strategy):
         (lambda: GPMW(horizon=-3), "horizon must be positive"),
         (lambda: GPMW(payoff_range=(1.0, 0.0)), "payoff_range"),
         (lambda: EXP3(gamma=1.5), "gamma is a probability"),
-        (lambda: EXP3(features=0), "features must be positive"),
+        (lambda: EXP3(features=0), "features must be a whole number"),
         (lambda: EXP3(exploration="greedy"), "exploration must be one of"),
         (lambda: EXP3(frequencies="low"), "frequencies must be one of"),
         (lambda: EXP3P(confidence=1.0), "confidence"),

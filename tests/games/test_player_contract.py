@@ -157,3 +157,16 @@ class TestEXP3P(OnCandidates):
 
 
 del PlayerContract, OnCandidates, PolicyContract  # bases, not to be collected
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"initial": 1.5}, {"samples": 2.5}, {"samples": 0}, {"common": -1}, {"common": "a"}, {"position": 0.5}]
+)
+def test_options_that_count_are_whole_numbers(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Player(RIVAL, others=[RIVAL], **wrong)
+
+
+def test_features_are_a_whole_number():
+    with pytest.raises(ValueError, match="features must be a whole number"):
+        EXP3(features=2.5)

@@ -253,3 +253,12 @@ def test_without_dp_accounting_the_error_says_what_to_install(monkeypatch):
         epsilon(GaussianEvent(1.0, 0.3), 1e-5)
     assert epsilon(GaussianEvent(1.0), 1e-5) > 0.0  # a closed form needs nothing
     assert epsilon(GaussianEvent(1.0, 0.3), 1e-5, method="rdp") > 0.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sampling", [0.3, 1.0])
+def test_noise_too_small_to_square_is_no_privacy_and_noise_too_large_is_no_cost(method, sampling):
+    assert epsilon(GaussianEvent(1e-200, sampling), 1e-5, method=method) == math.inf
+    assert delta(GaussianEvent(1e-200, sampling), 1.0, method=method) == 1.0
+    loud = epsilon(GaussianEvent(1e200, sampling), 1e-5, method=method)
+    assert loud == epsilon(GaussianEvent(1e10, sampling), 1e-5, method=method) < 0.4

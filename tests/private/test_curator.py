@@ -27,6 +27,7 @@ from surefoot.private import (
     GaussianRelease,
     LaplaceRelease,
     Ledger,
+    OutputRelease,
     PublishedProjection,
     Release,
 )
@@ -340,3 +341,61 @@ def test_a_killed_curator_goes_on_where_it_was(tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("wrong", [["HIV+"] * 30, [[SECRET, SECRET]] * 29 + [[SECRET]]])
+def test_known_values_that_are_no_numbers_are_refused_without_showing_them(wrong):
+    with pytest.raises(TypeError, match="known values must be numbers") as caught:
+        curator(wrong)
+    assert "HIV" not in str(caught.value)
+    assert "0.123" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_measurement_that_is_no_number_is_refused_without_showing_it_and_stays_open():
+    results = iter(["HIV+", 0.5])
+    made = curator(lambda row: next(results))
+    ask = Ask(made.release().run, 0, 4)
+    with pytest.raises(TypeError, match="must be a number or None, got a str") as caught:
+        made.answer(ask)
+    assert "HIV" not in str(caught.value)
+    assert caught.value.__suppress_context__
+    assert made.answer(ask).value == 0.5
+
+
+@pytest.mark.parametrize("value", ["HIV+", math.inf])
+def test_a_value_that_cannot_be_settled_leaves_no_ask_behind(value):
+    made = curator(None)
+    ask = Ask(made.release().run, 0, 4)
+    with pytest.raises((TypeError, ValueError)):
+        made.settle(ask, value)
+    assert made.pending == []
+    assert made.state == "released"
+
+
+def test_a_run_that_the_budget_refuses_has_charged_neither_rows_nor_answers():
+    ledger = Ledger(epsilon=3.0, delta=1e-5)
+    laplace = LaplaceRelease(epsilon=2.0, bounds=[(0.0, 1.0)] * 2)  # two entries: it does not compose to one Gaussian
+    noisy = OutputRelease(bounds=(0.0, 2.0), epsilon=2.9, delta=1e-6)
+    made = curator(mechanism=laplace, outputs=noisy, ledger=ledger)
+    for _ in range(2):
+        with pytest.raises(BudgetSpent, match="nothing was charged"):
+            made.release()
+    assert ledger.entries == ()
+    assert ledger.spent() == 0.0
+
+
+def test_a_wild_record_is_clipped_and_does_not_burn_the_budget():
+    rows = table()
+    rows[5] = 1e308
+    ledger = Ledger(epsilon=3.0, delta=1e-5)
+    mechanism = GaussianRelease(epsilon=2.0, delta=1e-5, scale=1e-10, radius=1.0)
+    released = Curator(rows, None, mechanism, asks=1, ledger=ledger).release()
+    assert np.isfinite(released.rows).all()
+    assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"ledger": "ledger.jsonl"}, {"outputs": 0.5}])
+def test_a_ledger_and_the_noise_of_answers_are_objects(wrong):
+    with pytest.raises(TypeError, match=f"{next(iter(wrong))} must be a"):
+        curator(**wrong)

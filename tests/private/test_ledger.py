@@ -172,9 +172,9 @@ def test_a_changed_line_is_noticed(tmp_path, kind):
         for step in range(3):
             ledger.charge(GaussianEvent(9.0), step=step)
     path.write_text(changed(path.read_text().splitlines(), kind))
-    with pytest.raises(ValueError, match=r"was changed|chain is broken"):
+    with pytest.raises(ValueError, match=r"was changed|chain is broken|is damaged"):
         made(path, epsilon=30.0 if kind == "budget" else 3.0)
-    with pytest.raises(ValueError, match=r"was changed|chain is broken"):
+    with pytest.raises(ValueError, match=r"was changed|chain is broken|is damaged"):
         made(path, epsilon=30.0 if kind == "budget" else 3.0)  # and the lock was given back
 
 
@@ -266,3 +266,21 @@ def test_a_ledger_cannot_be_copied():
 def test_bad_budgets_are_named(bad):
     with pytest.raises(ValueError, match=str(next(iter(bad.values())))):
         made(None, **bad)
+
+
+def test_a_forked_copy_cannot_charge(monkeypatch, tmp_path):
+    with made(tmp_path / "ledger.jsonl") as ledger:
+        ledger.charge(GaussianEvent(8.0))
+        with monkeypatch.context() as child:
+            child.setattr("surefoot.private.ledger.os.getpid", lambda: -1)
+            with pytest.raises(SurefootError, match="opened by another process"):
+                ledger.charge(GaussianEvent(8.0))
+        ledger.charge(GaussianEvent(8.0))
+        assert len(ledger.entries) == 2
+
+
+def test_several_events_are_judged_together():
+    ledger = Ledger(epsilon=1.0, delta=1e-5)
+    event = GaussianEvent(5.0)
+    assert not ledger.would_exceed(event)
+    assert ledger.would_exceed(event, event)

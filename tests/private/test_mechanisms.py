@@ -291,3 +291,33 @@ def test_bad_requests_to_learn_are_refused():
             learn_hyperparameters(np.zeros((5, 1)), *arguments, epsilon=1.0, delta=1e-5, blocks=2)
     assert gaussian_scale(1.0, 1e-5) < SystemNoise.certified_scale(1.0, 1e-5)
     assert GaussianEvent(1.0).count == 1
+
+
+def test_bounds_of_a_scale_may_be_a_list_and_are_checked():
+    public = PublicScale(radius=1.0, bounds=[(0.0, 1.0), (0.0, 0.5)])
+    assert public.apply(np.array([[-3.0, 9.0]])).tolist() == [[0.0, 0.5]]
+    with pytest.raises(ValueError, match="bounds has 2 entries but the data have 1"):
+        public.apply(np.zeros((1, 1)))
+    with pytest.raises(ValueError, match="lower bound"):
+        PublicScale(bounds=[(1.0, 0.0)])
+
+
+@pytest.mark.parametrize("size", [1e25, 1e160, 1e308])
+def test_a_huge_row_is_shrunk_onto_the_ball(size):
+    scaled = PublicScale(scale=1e-3, radius=2.0).apply(np.array([[size, 0.0], [0.0, -size], [1e-3, 0.0]]))
+    np.testing.assert_allclose(scaled, [[2.0, 0.0], [0.0, -2.0], [1.0, 0.0]], rtol=1e-12)
+
+
+def test_records_far_above_the_limits_count_in_the_last_bin():
+    rows = np.full((4000, 1), 50.0)
+    rows[:2000] = 1e300
+    (low, high), *_ = learn_bounds(rows, limits=[(0.0, 100.0)], epsilon=8.0, delta=1e-5).value
+    assert low >= 48.0
+    assert high == 100.0
+
+
+def test_values_that_are_no_numbers_are_refused_without_showing_them():
+    with pytest.raises(TypeError, match="values must be numbers") as caught:
+        learn_hyperparameters(np.zeros((2, 1)), ["HIV+", 1.0], [GP(SE(1.0))], epsilon=1.0, delta=1e-5, blocks=1)
+    assert "HIV" not in str(caught.value)
+    assert caught.value.__suppress_context__

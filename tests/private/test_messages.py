@@ -214,3 +214,23 @@ def test_releases_are_read_only():
     with pytest.raises(ValueError):
         release().rows[0, 0] = 1.0
     assert "[" not in repr(release())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"mechanism": 3},
+        {"mechanism": "x", "failures": [{"bad": 1}]},
+        {"mechanism": "x", "failures": 5},
+        {"mechanism": "x", "epsilon": "1", "delta": 0.1},
+        {"mechanism": "x", "epsilon": True, "delta": False},
+        {"mechanism": "x", "features": 5},
+        {"mechanism": "x", "features": ["a"]},
+        {"mechanism": "x", "claimed": [1]},
+        {"mechanism": "x", "neighbor": "a"},
+    ],
+)
+def test_a_malformed_guarantee_is_a_value_error(wrong):
+    with pytest.raises(ValueError, match="guarantee"):
+        Guarantee.from_dict(wrong)

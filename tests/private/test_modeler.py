@@ -234,3 +234,13 @@ def test_reference_runs_have_the_known_order():
     assert mean["plain"] < mean["aware"] < mean["naive"] < mean["random"]
     assert mean["published"] < mean["naive"]
     assert mean["aware"] < 0.1
+
+
+def test_a_run_over_equal_rows_ends_with_the_best_of_them():
+    rows = np.repeat([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2]], 3, axis=0)
+    mechanism = PublishedProjection(epsilon=1.0, delta=0.1, dimension=2, lift="never", accept_no_guarantee=True)
+    curator = Curator(rows, lambda row: float(row[0]), mechanism, asks=9)
+    modeler = Modeler(curator.release(), seed=0)
+    curator.close(modeler.run(curator.answer))
+    assert 3 <= curator.answered <= 9
+    assert rows[curator.chosen].tolist() == [1.0, 0.0]

@@ -66,3 +66,13 @@ def test_it_does_not_leave_the_curator():
 def test_bad_arguments_are_refused(options):
     with pytest.raises(ValueError, match="positive"):
         preflight(grid(), LaplaceRelease(epsilon=1.0), **{"lengthscale": 1.0, **options})
+
+
+def test_records_that_are_equal_do_not_end_a_preflight():
+    rows = np.repeat([[0.0, 1.0], [1.0, 0.0]], 20, axis=0)  # two different rows, forty records
+    for mechanism in (
+        GaussianRelease(epsilon=3.0, delta=1e-5, bounds=[(0.0, 1.0)] * 2),
+        PublishedProjection(epsilon=3.0, delta=1e-5, dimension=2, lift="never", accept_no_guarantee=True),
+    ):
+        found = preflight(rows, mechanism, lengthscale=6.0, asks=10, runs=1)
+        assert all(np.isfinite(loss) for loss in found.loss.values())

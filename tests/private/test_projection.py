@@ -248,3 +248,15 @@ def test_a_modeler_runs_on_it():
     modeler = Modeler(release, gp=gp, width=widths.Finite(0.975), seed=0)
     modeler.run(lambda ask: Answer("k", ask.step, float(y[ask.index])))
     assert y[[o.index for o in modeler.policy.history]].max() > np.quantile(y, 0.95)
+
+
+def test_rows_that_are_all_equal_cannot_be_normalized():
+    mechanism = PublishedProjection(epsilon=1.0, delta=0.1, dimension=2, normalize=True, accept_no_guarantee=True)
+    with pytest.raises(ValueError, match="all rows are equal"):
+        mechanism.transform(np.ones((5, 2)))
+
+
+@pytest.mark.parametrize("smallest", [math.nan, math.inf, -1.0])
+def test_the_largest_dimension_needs_a_singular_value(smallest):
+    with pytest.raises(ValueError, match="smallest singular value"):
+        largest_dimension(smallest, 1.0, 0.1)

@@ -16,6 +16,7 @@ from surefoot.select import (
     greedy,
     greedy_guarantee,
     heuristics,
+    oblivious,
     oblivious_greedy,
     oblivious_greedy_guarantee,
     optimum_bound,
@@ -216,3 +217,12 @@ def test_bad_input():
         certify(objective, greedy(objective, 3), 3)
     with pytest.raises(ValueError, match="leave nothing"):
         robust_bound(objective, 2, 2)
+
+
+def test_without_deletions_an_order_that_wastes_an_element_has_no_theorem_but_a_certificate():
+    objective = Coverage([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    found = certify(objective, oblivious(objective, 2), tau=0)
+    assert found.factor == 0.0
+    assert "without gain" in found.reason
+    assert found.ratio == pytest.approx(2 / 3)
+    assert "no theorem" in str(found)

@@ -255,3 +255,8 @@ def test_matching_pursuit_takes_the_column_nearest_to_the_residual(seed):
 def test_matching_pursuit_needs_a_loss():
     with pytest.raises(TypeError, match="Coverage has no slopes"):
         matching_pursuit(coverage(0), 2)
+
+
+def test_a_level_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="level must be a number"):
+        cover(Coverage(np.eye(3)), math.nan)

@@ -254,3 +254,10 @@ def test_bad_options():
         saturate(variance_reduction(0), 4, 1)
     with pytest.raises(ValueError, match="size of a bucket"):
         buckets(objective, [0], 3)
+
+
+def test_what_oblivious_greedy_advises_can_be_done():
+    objective = Coverage(np.eye(5))
+    with pytest.raises(ValueError, match="robust part, more than k = 3; lower tau or beta, or raise k"):
+        oblivious_greedy(objective, 3, tau=2, beta=2.0)
+    assert len(oblivious_greedy(objective, 3, tau=2, beta=1.5).order) == 3

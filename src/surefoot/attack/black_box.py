@@ -56,7 +56,7 @@ class BlackBox:
         Images that may be asked about in all; None: as many as you like. Nothing is ever asked beyond it.
     logits : bool
         The scores are logits or log-probabilities: they are normalized by a softmax. Better than probabilities, which
-        are rounded to 0 by a model that is sure of itself.
+        are rounded to 0 by a model that is sure of itself. Minus infinity is a class that is ruled out.
     channels : "last" or "first"
         Where the channels are in images of three dimensions.
     batch : int, optional
@@ -129,7 +129,7 @@ for logits say BlackBox(..., logits=True) (1 query spent)
     def _ask(self, images: Array) -> Array:
         self.queries += len(images)  # before the call: what was handed over may have been charged for
         try:
-            answer = self.scores(images)
+            answer = self.scores(images.copy())  # a model that normalizes in place must not change what was asked
             # A tensor that remembers its gradient does not become an array by itself.
             table = np.asarray(answer.detach() if hasattr(answer, "detach") else answer, dtype=np.float64)
         except Exception as error:
@@ -144,6 +144,9 @@ for logits say BlackBox(..., logits=True) (1 query spent)
             if (table.max(axis=1) == -np.inf).any():
                 self._fault("the model returned minus infinity for every class")
             logs: Array = np.asarray(log_softmax(table, axis=1))
+            # A probability of exactly 0 counts as TINY, or as the lowest of the others where that is less.
+            lowest = np.min(logs, axis=1, keepdims=True, where=logs > -np.inf, initial=math.log(TINY))
+            logs = np.maximum(logs, lowest)
         else:
             sums = table.sum(axis=1)
             row = int(np.abs(sums - 1.0).argmax())

@@ -149,7 +149,8 @@ class BOS2(Attack):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be a positive whole number, got {value!r}")
-        if not (self.dimension in ("learned", "random") or isinstance(self.dimension, (int, np.integer))):
+        fixed = isinstance(self.dimension, (int, np.integer)) and not isinstance(self.dimension, bool)
+        if not (fixed or self.dimension in ("learned", "random")):
             raise ValueError(f"dimension must be 'learned', 'random' or a size, got {self.dimension!r}")
         if not callable(self.width):
             raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {self.width!r}")

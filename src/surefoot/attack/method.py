@@ -130,8 +130,8 @@ def attack_many(
     ([4, 4, 4], 12)
     """
     count = len(np.asarray(images))
-    if isinstance(seed, Sequence):
-        seeds = list(seed)
+    if isinstance(seed, (Sequence, np.ndarray)):
+        seeds = [int(each) for each in seed]
         if len(seeds) != count:
             raise ValueError(f"{count} images need {count} seeds, or one for all, got {len(seeds)}")
     else:
@@ -217,6 +217,8 @@ def _advance(search: Search, answer: Array | None) -> Array | None:
 def _layout(images: ArrayLike, black_box: BlackBox) -> tuple[Array, Callable[[Array], Array], Callable[[Array], Array]]:
     """The images as (n, c, H, W), the way back for many, and the way back for one."""
     given = np.array(images, dtype=np.float64)
+    if given.ndim in (3, 4) and not len(given):
+        raise ValueError("there is no image to attack")
     if given.ndim not in (3, 4) or not given.size:
         raise ValueError(f"an image has shape (H, W) or three dimensions with its channels, got {given.shape[1:]}")
     low, high = black_box.clip

@@ -244,6 +244,6 @@ class Probe:
             rounds=tuple(self.rounds),
             label=self.label,
             target=self.target,
-            initial=self.initial,
+            initial=min(self.initial, self.spent),  # one that was prepared may never have been asked about
             seed=self.seed,
         )

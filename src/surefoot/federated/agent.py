@@ -127,12 +127,14 @@ class Agent(ThompsonSampling):
             raise ValueError(f"outputs must be one of {', '.join(OUTPUTS)}, got {outputs!r}")
         if reuse not in ("once", "always"):
             raise ValueError(f"reuse must be 'once' or 'always', got {reuse!r}")
+        if schedule is not None and not callable(schedule):
+            raise TypeError(f"schedule must be a function of the iteration, such as Decay(), got {schedule!r}")
         self.shared, self.agent = features, int(agent)
         self.schedule: Schedule = Decay() if schedule is None else schedule
         self.regions = regions if isinstance(regions, Regions) else Regions.of(domain, regions)
         if self.regions.dimension != features.dimension:
             raise ValueError(f"regions cut {self.regions.dimension} coordinates, features have {features.dimension}")
-        if region is not None and not 0 <= region < self.regions.count:
+        if region is not None and not 0 <= whole(region, "region") < self.regions.count:
             raise ValueError(f"region must lie in 0 .. {self.regions.count - 1}, got {region!r}")
         if (
             region is not None

@@ -147,6 +147,9 @@ class Coordinator:
             raise ValueError(f"noise_multiplier must be finite and not negative, got {noise_multiplier!r}")
         if not 0.0 < sampling <= 1.0:
             raise ValueError(f"sampling is a probability above 0, got {sampling!r}")
+        for name, given, kind in (("weighting", weighting, Weighting), ("ledger", ledger, Ledger)):
+            if given is not None and not isinstance(given, kind):
+                raise TypeError(f"{name} must be a {kind.__name__}, got {given!r}")
         if sensitivity not in ("exact", "published"):
             raise ValueError(f"sensitivity must be 'exact' or 'published', got {sensitivity!r}")
         self.noise_multiplier, self.sampling = float(noise_multiplier), float(sampling)
@@ -170,6 +173,8 @@ class Coordinator:
         self._released: dict[int, Broadcast] = {}
         self._warn()
         self._journal, self._private = self._open(journal), self._open(vectors)
+        if self._private is not None and os.name == "posix":
+            self._private.path.chmod(0o600)
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -255,6 +260,7 @@ class Coordinator:
         >>> coordinator.newest
         array([0, 0, 0])
         """
+        round = whole(round, "round", 0)
         if vectors.shape != self._vectors.shape:
             raise ValueError(f"vectors must have shape {self._vectors.shape}, got {vectors.shape}")
         with np.errstate(over="ignore"):
@@ -264,7 +270,7 @@ class Coordinator:
         if self._private is not None:
             rows = [{"agent": n, "round": round, "vector": row.tolist()} for n, row in enumerate(vectors)]
             self._private.append(*({"event": "collected", **row} for row in rows))
-        self._newest[:], self._vectors[:] = whole(round, "round", 0), vectors
+        self._newest[:], self._vectors[:] = round, vectors
 
     def _check_vector(self, who: str, vector: Array) -> None:
         if vector.shape != (self.features.count,):
@@ -352,7 +358,7 @@ class Coordinator:
 
     def plan(self, rounds: int | None = None) -> list[GaussianEvent]:
         """Return what so many releases will be charged, each; all of them by default."""
-        count = self.rounds if rounds is None else rounds
+        count = self.rounds if rounds is None else whole(rounds, "rounds")
         if count is None:
             raise ValueError("this federation has no last round: say how many releases are planned")
         if not self.noise_multiplier:

@@ -28,6 +28,7 @@ __all__ = ["SILENCES", "Broadcast", "Message"]
 
 Array = NDArray[np.float64]
 
+LATEST = 2**53  # of a round: receivers keep it as a number of fixed size
 SILENCES = ("coin", "budget", "last")
 """Why a broadcast may hold no vectors: the public coin, a spent privacy budget, or no query left to serve."""
 
@@ -97,6 +98,8 @@ class Message(_Wire):
 
     def __post_init__(self) -> None:
         _set(self, "agent", whole(self.agent, "agent"))
+        if whole(self.round, "round") > LATEST:
+            raise ValueError(f"no federation has {LATEST} rounds: this message is for round {self.round!r}")
         _set(self, "round", whole(self.round, "round"))
         _check_hash(self.features)
         _set(self, "vector", _numbers("vector", self.vector, 1))
@@ -187,7 +190,10 @@ def _check_hash(value: Any) -> None:
 def _numbers(name: str, value: Any, ndim: int) -> Array:
     """A read-only array of so many axes; numbers only, though perhaps not finite."""
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.array(value)
+        if array.size and array.dtype.kind not in "fiu":  # a text that reads as a number is none
+            raise TypeError
+        array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers with {ndim} axes") from None
     if array.ndim != ndim:

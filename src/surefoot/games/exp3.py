@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from surefoot.arguments import whole
 from surefoot.belief.fourier import FourierFeatures
 from surefoot.belief.kernels import SE
 from surefoot.domain import Domain
@@ -116,7 +117,8 @@ class EXP3(Strategy):
     payoffs = True
 
     def __post_init__(self) -> None:
-        for name in ("features", "lengthscale", "eta", "horizon"):
+        whole(self.features, "features", 1)
+        for name in ("lengthscale", "eta", "horizon"):
             checked_rate(name, getattr(self, name))
         if not 0.0 <= self.gamma <= 1.0:
             raise ValueError(f"gamma is a probability, got {self.gamma!r}")

@@ -41,7 +41,7 @@ from surefoot.loop.streams import stream
 __all__ = ["Game", "Match", "play"]
 
 Array = NDArray[np.float64]
-Payoffs = Callable[[Sequence[Array]], Sequence[float | None]]
+Payoffs = Callable[[Sequence[Array]], Sequence[float | None] | None]
 
 
 class Game:
@@ -50,8 +50,8 @@ class Game:
     Parameters
     ----------
     payoffs : sequence of arrays of shape (n_1, ..., n_M), or callable
-        One table for each player over candidates, or ``payoffs(actions)``, which returns one number for each player
-        (None for everybody if the round failed).
+        One table for each player over candidates, or ``payoffs(actions)``, which returns one number for each player.
+        A round fails for everybody if one of them, or all that is returned, is None.
     spaces : sequence of Domain
         The actions of each player.
     noise : float or sequence of float
@@ -77,20 +77,25 @@ class Game:
         players = len(self.spaces)
         if players < 2:
             raise ValueError(f"a game has at least two players, got {players} action spaces")
-        self.noise = np.broadcast_to(np.asarray(noise, dtype=np.float64), (players,))
+        variances = np.asarray(noise, dtype=np.float64)
+        if variances.shape not in ((), (players,)):
+            raise ValueError(f"noise is a variance, or one for each of {players} players, got {noise!r}")
+        self.noise = np.broadcast_to(variances, (players,))
         if not (np.isfinite(self.noise).all() and (self.noise >= 0).all()):
             raise ValueError(f"noise is a variance, finite and not negative, got {noise!r}")
         self.function: Payoffs | None = payoffs if callable(payoffs) else None
         self.tables: tuple[Array, ...] = ()
         if not callable(payoffs):
             shape = tuple(space.size if isinstance(space, Candidates) else None for space in self.spaces)
-            self.tables = tuple(np.asarray(table, dtype=np.float64) for table in payoffs)
+            self.tables = tuple(np.array(table, dtype=np.float64) for table in payoffs)
             if len(self.tables) != players or any(table.shape != shape for table in self.tables):
                 found = [table.shape for table in self.tables]
                 raise ValueError(f"{players} tables of shape {shape} over candidates are needed, got shapes {found}")
             if not all(np.isfinite(table).all() for table in self.tables):
                 raise ValueError("payoffs must be finite")
         known = highest if highest is not None else [table.max() for table in self.tables]
+        if len(known) not in (0, players):
+            raise ValueError(f"highest is one payoff for each of {players} players, got {highest!r}")
         self.highest = np.array([float(value) for value in known]) if len(known) else None
 
     @classmethod
@@ -132,7 +137,12 @@ class Game:
             )
             return np.array([table[cell] for table in self.tables])
         given = self.function([np.array(action, dtype=np.float64) for action in actions])
-        values = np.array([np.nan if value is None else float(value) for value in given], dtype=np.float64)
+        if given is None:
+            return np.full(self.players, np.nan)
+        try:
+            values = np.array([np.nan if value is None else float(value) for value in given], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"payoffs must be {self.players} finite numbers, got {given!r}") from None
         if values.shape != (self.players,) or np.isinf(values).any():
             raise ValueError(f"payoffs must be {self.players} finite numbers, got {given!r}")
         return np.full(self.players, np.nan) if np.isnan(values).any() else values
@@ -191,7 +201,7 @@ class Match:
         cells: list[Any] = [slice(None)]
         for j, space in enumerate(self.game.spaces):
             if j != seat and isinstance(space, Candidates):
-                played = np.array([done.actions[j] for done in self.rounds]).reshape(len(self.rounds), -1)
+                played = np.array([done.actions[j] for done in self.rounds]).reshape(-1, space.dimension)
                 cells.append(space.indices_of(played))
         each = np.where(good, table[tuple(cells)], 0.0)  # (own actions, T)
         regret: Array = np.cumsum(each, axis=1).max(axis=0) - np.cumsum(np.where(good, self.payoffs[:, seat], 0.0))

@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from surefoot.arguments import whole
 from surefoot.belief.gp import GP
 from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.experimental import experimental
@@ -172,20 +173,19 @@ class Player(Policy):
         super().__init__(domain, **options)
         if not self.repeats:
             raise NotSupported("a player may have to do the same again: repeats=False cannot be promised")
-        if not 0 <= position <= len(others) or not len(others):
+        if not isinstance(position, (int, np.integer)) or not 0 <= position <= len(others) or not len(others):
             raise ValueError(
                 f"position must be a seat among {len(others) + 1} players (at least two), got {position!r}"
             )
         for other in others:
             _check_domain(other, self.domains, type(self).__name__)
-        if samples is not None and samples < 1:
-            raise ValueError(f"samples must be at least 1, got {samples!r}")
+        for name, value, least in (("samples", samples, 1), ("initial", initial, 0), ("common", common, 0)):
+            if value is not None or name == "common":
+                whole(value, name, least)
         if lite and samples not in (None, 1):
             raise ValueError(f"lite means one sample, got samples={samples!r}")
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
-        if initial is not None and initial < 0:
-            raise ValueError(f"initial must be a whole number from 0 on, got {initial!r}")
         if width is not None and not callable(width):
             raise TypeError(f"width must be callable, for example widths.Constant(2.0); got {width!r}")
         spaces = [*others[:position], domain, *others[position:]]

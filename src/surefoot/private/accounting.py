@@ -60,6 +60,7 @@ Array = NDArray[np.float64]
 _FINEST, _COARSEST = 2.0**-17, 2.0**-10  # grids of privacy losses
 _POINTS = 500_000  # of a grid, about
 _FAR = 500.0  # where a privacy loss distribution would be large and its answer useless
+_SILENT, _LOUD = 1e-150, 1e10  # multipliers that count as no noise, and that count as no more: squares stay numbers
 _LAMBDA = np.arange(1.0, 33.0)  # orders of the moments accountant
 
 
@@ -273,12 +274,12 @@ def _merged(events: Event | Iterable[Event], method: str) -> list[Event]:
             stated[pair] = stated.get(pair, 0) + int(event.count)
         elif not isinstance(event, GaussianEvent):
             raise TypeError(f"expected a GaussianEvent or a StatedEvent, got {event!r}")
-        elif event.noise_multiplier == 0.0 and event.sampling > 0.0:
+        elif event.noise_multiplier < _SILENT and event.sampling > 0.0:
             return [GaussianEvent(0.0)]
         elif event.sampling == 1.0:
-            precision += event.count / event.noise_multiplier**2
+            precision += event.count / min(float(event.noise_multiplier), _LOUD) ** 2
         elif event.sampling > 0.0:
-            pair = (float(event.sampling), float(event.noise_multiplier))
+            pair = (float(event.sampling), min(float(event.noise_multiplier), _LOUD))
             sampled[pair] = sampled.get(pair, 0) + int(event.count)
     made: list[Event] = [GaussianEvent(1.0 / math.sqrt(precision))] if precision > 0.0 else []
     made += [GaussianEvent(z, q, count) for (q, z), count in _rounded(sampled).items()]

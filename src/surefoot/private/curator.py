@@ -109,6 +109,9 @@ class Curator:
         self.__rows = table(data)
         if not isinstance(mechanism, Mechanism):
             raise TypeError(f"mechanism must be a Mechanism, got {type(mechanism).__name__}")
+        for name, given, kind in (("outputs", outputs, OutputRelease), ("ledger", ledger, Ledger)):
+            if given is not None and not isinstance(given, kind):
+                raise TypeError(f"{name} must be a {kind.__name__} or None, got {type(given).__name__}")
         if not isinstance(asks, (int, np.integer)) or isinstance(asks, bool) or asks < 1:
             raise ValueError(f"asks must be a positive whole number, got {asks!r}")
         if not repeats and asks > len(self.__rows):
@@ -216,8 +219,10 @@ class Curator:
         """
         with self.__lock:
             if ask.step not in self.__answers:
+                self._check(ask)
+                crossing = self._crossing(value)
                 self.accept(ask)
-                self.__write({"event": "answered", "step": ask.step, "value": self._crossing(value)})
+                self.__write({"event": "answered", "step": ask.step, "value": crossing})
             return self._stored(ask)
 
     def answer(self, ask: Ask) -> Answer:
@@ -312,6 +317,10 @@ class Curator:
             both = math.hypot(1.0 / event.noise_multiplier, math.sqrt(values.count) / values.noise_multiplier)
             self.ledger.charge(GaussianEvent(1.0 / both), what="rows and answers", **note)
             return
+        if self.ledger.would_exceed(event, values):  # before the first of the two entries is written
+            raise BudgetSpent(
+                f"rows and answers together would exceed the budget of {self.ledger.epsilon:g}; nothing was charged"
+            )
         self.ledger.charge(event, what="rows", **note)
         self.ledger.charge(values, what="answers", **note)
 
@@ -340,6 +349,7 @@ class Curator:
 
     def _crossing(self, value: float | None) -> float | None:
         """What crosses instead of a measured value."""
+        value = _number(value)
         if value is None or math.isnan(value):
             return None
         if math.isinf(value):
@@ -409,6 +419,14 @@ class Curator:
             raise ValueError(f"unknown event {kind!r} in a curator's file")
 
 
+def _number(value: Any) -> float | None:
+    """A measured value as a number; the message of a refusal does not show it."""
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"a measured value must be a number or None, got a {type(value).__name__}") from None
+
+
 def _packed(rows: Array) -> str:
     return base64.b64encode(rows.astype("<f8").tobytes()).decode("ascii")
 
@@ -419,13 +437,11 @@ def _objective(objective: Objective | None, n: int) -> Callable[[Array, int], fl
         return None
     if callable(objective):
         measure = objective
-
-        def measured(row: Array, record: int) -> float | None:
-            value = measure(row)
-            return None if value is None else float(value)
-
-        return measured
-    values = np.array(objective, dtype=np.float64)
+        return lambda row, record: _number(measure(row))
+    try:
+        values = np.array(objective, dtype=np.float64)
+    except (TypeError, ValueError):  # NumPy's message would show a value
+        raise TypeError("known values must be numbers, one for each row; NaN for a failed measurement") from None
     if values.shape != (n,):
         raise ValueError(f"known values must be one for each of the {n} rows, got shape {values.shape}")
     return lambda row, record: float(values[record])

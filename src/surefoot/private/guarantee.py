@@ -113,14 +113,23 @@ class Guarantee:
         if unknown:
             raise ValueError(f"a guarantee has no field {unknown[0]!r}")
         values = {key: value for key, value in data.items() if key != "replacement"}
+        for name in ("epsilon", "delta", "neighbor", "analytic"):
+            if isinstance(values.get(name), bool) or not isinstance(values.get(name), (int, float, type(None))):
+                raise ValueError(f"{name} of a guarantee must be a number, got {values[name]!r}")
+        if not isinstance(values.get("mechanism"), str):
+            raise ValueError(f"a guarantee names its mechanism, got {values.get('mechanism')!r}")
         if data.get("replacement"):
             values["neighbor"] = math.inf
-        if "features" in values:
-            values["features"] = tuple(math.inf if x is None else float(x) for x in values["features"])
-        if values.get("claimed") is not None:
-            values["claimed"] = (float(values["claimed"][0]), float(values["claimed"][1]))
-        values["assumptions"] = tuple(str(text) for text in values.get("assumptions", ()))
-        values["failures"] = tuple(Failure(**failure) for failure in values.get("failures", ()))
+        try:
+            if "features" in values:
+                values["features"] = tuple(math.inf if x is None else float(x) for x in values["features"])
+            if values.get("claimed") is not None:
+                first, second = values["claimed"]
+                values["claimed"] = (float(first), float(second))
+            values["assumptions"] = tuple(str(text) for text in values.get("assumptions", ()))
+            values["failures"] = tuple(Failure(**failure) for failure in values.get("failures", ()))
+        except (TypeError, ValueError):
+            raise ValueError("this is not a guarantee: one of its lists is malformed") from None
         return cls(**values)
 
     def __str__(self) -> str:

@@ -114,7 +114,8 @@ def learn_bounds(
         raise ValueError(f"trim must be at least 0 and below 0.5, got {trim!r}")
     if not isinstance(bins, (int, np.integer)) or bins < 2:
         raise ValueError(f"bins must be a whole number from 2 on, got {bins!r}")
-    share = (rows - wide[:, 0]) / (wide[:, 1] - wide[:, 0])
+    # Cut to the limits before it becomes a whole number: a cast of what is too large may give any.
+    share = (np.clip(rows, wide[:, 0], wide[:, 1]) - wide[:, 0]) / (wide[:, 1] - wide[:, 0])
     places = np.clip((share * bins).astype(np.intp), 0, bins - 1) + bins * np.arange(d)
     counts = np.bincount(places.ravel(), minlength=bins * d).reshape(d, bins).astype(np.float64)
     noisy, guarantee, simulated = publish_counts(
@@ -169,7 +170,11 @@ def learn_hyperparameters(
     >>> float(learned.value.kernel.lengthscale)
     0.3
     """
-    X, y = table(rows), np.array(values, dtype=np.float64)
+    X = table(rows)
+    try:
+        y = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):  # NumPy's message would show a value
+        raise TypeError("values must be numbers, one for each row") from None
     if y.shape != (len(X),) or not np.isfinite(y).all():
         raise ValueError(f"values must be {len(X)} finite numbers, one for each row, got shape {y.shape}")
     if not beliefs or not all(isinstance(gp, GP) for gp in beliefs):

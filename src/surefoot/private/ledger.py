@@ -100,6 +100,7 @@ class Ledger:
         self._spent = 0.0
         self._writing = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
         header = {"ledger": "privacy", "epsilon": self.epsilon, "delta": self.delta, "composition": method}
         self._head = _hash("", header)
         self._journal: Journal | None = None
@@ -163,9 +164,9 @@ class Ledger:
         """Return what is left of ε. Releases compose by less than their sum, so more than this may still fit."""
         return max(0.0, self.epsilon - self._spent)
 
-    def would_exceed(self, event: Event) -> bool:
-        """Return whether charging this would exceed the budget."""
-        return self._composed(event) > self.epsilon
+    def would_exceed(self, *events: Event) -> bool:
+        """Return whether charging this, or all of these together, would exceed the budget."""
+        return self._composed(*events) > self.epsilon
 
     def charge(self, event: Event, **note: Scalar) -> None:
         """Write down a release that is about to be made.
@@ -185,6 +186,8 @@ class Ledger:
         with self._writing:
             if self._closed:
                 raise SurefootError("this ledger is closed")
+            if os.getpid() != self._process:  # a forked copy, which knows nothing of what the other one charges
+                raise SurefootError("this ledger was opened by another process: copies would spend one budget twice")
             after = max(self._spent, self._composed(event))  # a finer grid of the accountant gives nothing back
             if not after <= self.epsilon:
                 raise BudgetSpent(

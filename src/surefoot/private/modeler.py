@@ -33,7 +33,7 @@ from surefoot.belief.kernels import SE
 from surefoot.belief.noisy_inputs import NoisyInputs
 from surefoot.domain import Candidates
 from surefoot.experimental import experimental
-from surefoot.loop.errors import BudgetSpent, NoData, NotSupported
+from surefoot.loop.errors import BudgetSpent, Exhausted, NoData, NotSupported
 from surefoot.loop.journal import dumps, loads, write_atomically
 from surefoot.loop.model import ModelPolicy
 from surefoot.loop.policy import Policy
@@ -204,9 +204,13 @@ class Modeler:
         return cast("Recommendation | LevelSet", self.policy.recommend())
 
     def run(self, answer: Callable[[Ask], Answer]) -> Close:
-        """Ask until the curator answers no more, and return the closing message."""
+        """Ask until the curator answers no more, or no row is left to ask for, and return the closing message."""
         while self.policy.pending or len(self.policy.queries) < self.release.asks:
-            self.tell(answer(self.ask()))
+            try:
+                ask = self.ask()
+            except Exhausted:  # equal rows may count as one: there may be fewer of them than asks
+                break
+            self.tell(answer(ask))
         return self.close()
 
     def stop(self) -> None:

@@ -82,6 +82,8 @@ def largest_dimension(smallest: float, epsilon: float, delta: float) -> int:
     [11, 15, 22]
     """
     _check(1, epsilon, delta)
+    if not 0.0 <= smallest < math.inf:
+        raise ValueError(f"the smallest singular value must be finite and not negative, got {smallest!r}")
     if omega(1, epsilon, delta) > smallest:
         return 0
     low, high = 1, 2
@@ -202,7 +204,10 @@ class PublishedProjection(Mechanism):
         X = np.asarray(rows, dtype=np.float64)
         if self.normalize:
             X = X - X.mean(axis=0)
-            X = X * (self.preprocessing.radius / np.linalg.norm(X, axis=1).max())
+            largest = float(np.linalg.norm(X, axis=1).max())
+            if not largest > 0.0:
+                raise ValueError("all rows are equal: there is nothing to scale by their largest norm")
+            X = X * (self.preprocessing.radius / largest)
         X = X - X.mean(axis=0)  # line 1
         lift = self.lift == "always" or (self.lift == "threshold" and singular_values(X)[-1] < self.omega)  # line 5
         if lift:

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["PublicScale", "table"]
 
 Array = NDArray[np.float64]
+HUGE = 1e150  # its square is a number
 
 
 def table(data: ArrayLike) -> Array:
@@ -81,6 +82,8 @@ class PublicScale:
             object.__setattr__(self, name, array)
         if not self.radius > 0:
             raise ValueError(f"radius must be positive, got {self.radius!r}")
+        if self.bounds is not None:
+            object.__setattr__(self, "bounds", _limits(self.bounds))
 
     @classmethod
     def within(cls, bounds: ArrayLike, radius: float) -> PublicScale:
@@ -89,11 +92,7 @@ class PublicScale:
         >>> PublicScale.within([(0.0, 2.0)], radius=5.0).scale
         array([0.2])
         """
-        limits = np.array(bounds, dtype=np.float64)
-        if limits.ndim != 2 or limits.shape[1] != 2 or not np.isfinite(limits).all():
-            raise ValueError(f"bounds must be finite (lower, upper) pairs, one for each feature, got {bounds!r}")
-        if not (limits[:, 0] < limits[:, 1]).all():
-            raise ValueError(f"each lower bound must be below its upper bound, got {limits.tolist()}")
+        limits = _limits(bounds)
         if not 0 < radius < math.inf:
             raise ValueError(f"radius must be positive and finite, got {radius!r}")
         half = 0.5 * (limits[:, 1] - limits[:, 0])
@@ -106,9 +105,13 @@ class PublicScale:
             array = getattr(self, name)
             if array.ndim and array.size != d:
                 raise ValueError(f"{name} has {array.size} entries but the data have {d} features")
+        if self.bounds is not None and len(self.bounds) != d:
+            raise ValueError(f"bounds has {len(self.bounds)} entries but the data have {d} features")
         inside = rows if self.bounds is None else np.clip(rows, self.bounds[:, 0], self.bounds[:, 1])
-        scaled: Array = (inside - self.center) / self.scale
+        with np.errstate(over="ignore"):
+            scaled: Array = (inside - self.center) / self.scale
         if math.isfinite(self.radius):
+            np.clip(scaled, -HUGE, HUGE, out=scaled)  # a projection, too: the norm of a wild record stays a number
             norms = np.linalg.norm(scaled, axis=1, keepdims=True)
             scaled *= self.radius / np.maximum(norms, self.radius)
         return scaled
@@ -133,3 +136,13 @@ class PublicScale:
             "radius": self.radius if math.isfinite(self.radius) else None,
             "bounds": None if self.bounds is None else self.bounds.tolist(),
         }
+
+
+def _limits(bounds: ArrayLike) -> Array:
+    """Checked limits of all features, shape (d, 2)."""
+    limits = np.array(bounds, dtype=np.float64)
+    if limits.ndim != 2 or limits.shape[1] != 2 or not np.isfinite(limits).all():
+        raise ValueError(f"bounds must be finite (lower, upper) pairs, one for each feature, got {bounds!r}")
+    if not (limits[:, 0] < limits[:, 1]).all():
+        raise ValueError(f"each lower bound must be below its upper bound, got {limits.tolist()}")
+    return limits

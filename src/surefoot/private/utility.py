@@ -19,6 +19,7 @@ the scaled rows, and GP-UCB looks for their maximum on the original rows and on 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -28,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import SE
 from surefoot.domain import Candidates
+from surefoot.loop.errors import Exhausted
 from surefoot.policy.gp_ucb import GPUCB
 from surefoot.private.mechanisms import Mechanism
 from surefoot.private.messages import Answer, Ask, Release
@@ -192,9 +194,10 @@ def _simulated(
     y = f + math.sqrt(noise) * rng.standard_normal(len(f))
     count, seed = min(asks, len(f)), int(rng.integers(2**31))
     policy = GPUCB(Candidates(X), gp=gp, seed=seed, repeats=False)
-    for _ in range(count):
-        query = policy.ask()
-        policy.tell(query, float(y[query.index]))
+    with suppress(Exhausted):  # equal rows may count as one: there may be fewer of them than asks
+        for _ in range(count):
+            query = policy.ask()
+            policy.tell(query, float(y[query.index]))
     release = Release(
         "preflight", Z, noise=mechanism.spread(scaled.shape[1]), asks=count, repeats=False, simulated=True
     )

@@ -252,6 +252,8 @@ def _theorem(objective: SetFunction, made: Selection, tau: int, known: Known) ->
         if sizes:
             return 0.0, "the selection keeps a part for deletions that do not happen", {}
         beta = iterative_factor(objective, made.order)
+        if math.isinf(beta):
+            return 0.0, "an element without gain was chosen although another had one", {}
         return greedy_guarantee(k, gamma=gamma.value, beta=beta), "greedy selection", {"submodularity": gamma}
     if made.method == "pro":
         if objective.submodular is not True:

@@ -290,6 +290,8 @@ def cover(
     >>> cover(Coverage([[1, 1, 0, 0, 0], [0, 1, 1, 1, 0], [0, 0, 0, 0, 1]]), 5).order
     (1, 0, 2)
     """
+    if math.isnan(level):
+        raise ValueError(f"level must be a number, got {level!r}")
     elements = ground(objective, 0, among)[1]
     prices = np.ones(objective.n) if cost is None else np.asarray(cost, dtype=np.float64)
     if prices.shape != (objective.n,) or not (np.isfinite(prices).all() and (prices > 0).all()):

@@ -233,6 +233,11 @@ def oblivious_greedy(
     not_negative(beta, "beta")
     # Rounding must not make ⌈0.1 · 30⌉ a 4. A bucket of one element takes the largest singleton left.
     size = math.ceil(beta * tau - 1e-9)
+    if size > k:
+        raise ValueError(
+            f"oblivious_greedy needs {size} elements for its robust part, more than k = {k}; lower tau or beta, or "
+            "raise k"
+        )
     return buckets(objective, [1] * size, k, subroutine=subroutine, method="oblivious_greedy")
 
 

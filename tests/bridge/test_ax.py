@@ -432,3 +432,15 @@ def test_bad_arguments():
     client.configure_optimization("-loss", outcome_constraints=["cost <= 3"])
     with pytest.raises(NotSupported, match="outcome constraints"):
         client.get_next_trials(1)
+
+
+def test_an_experiment_without_a_name_needs_no_seed():
+    client = Client()
+    client.configure_experiment([X])
+    client.configure_optimization("-loss")
+    client.set_generation_strategy(GenerationStrategy(nodes=[node := SurefootNode()]))
+    for value in (0.5, 1e200, 0.25):  # the second is no measurement
+        (index,) = client.get_next_trials(1)
+        client.complete_trial(index, {"loss": value})
+    client.get_next_trials(1)
+    assert [o.failed for o in node.policy.history] == [False, True, False]

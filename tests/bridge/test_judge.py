@@ -135,3 +135,15 @@ def test_axes_name_what_is_wrong():
             axes.point({**good, **wrong})
     with pytest.raises(ValueError, match="'rate' is missing"):
         axes.point({"width": 32, "kind": "a"})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"stopping": 5}, TypeError, "stopping must be an OptimalStopping, got 5"),
+        ({"bounds": 3}, ValueError, "bounds are two finite numbers, the smaller one first, got 3"),
+    ],
+)
+def test_options_of_another_kind(options, error, said):
+    with pytest.raises(error, match=said):
+        Judge(epochs=20, **options)

@@ -26,7 +26,7 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import ConcurrencyLimiter, Searcher
 
-from surefoot import BOBOS, GPUCB, Choice, Float, Int, NotSupported, RandomSearch, Space
+from surefoot import BOBOS, GPUCB, TVGPUCB, Choice, Float, Int, NotSupported, RandomSearch, Space
 from surefoot.bridge.ray_tune import SurefootSearch, SurefootStopping
 from surefoot.bridge.ray_tune.space import TuneSpace, axis_of, searched
 
@@ -190,6 +190,15 @@ def test_first_points_and_points_from_elsewhere():
     assert [o.value for o in early.policy.history] == [-2.0, None]
     with pytest.raises(ValueError, match="x = 2 is outside"):
         early.add_evaluated_point({"x": 2}, 1.0)
+
+
+def test_first_points_have_their_time_where_a_policy_has_a_clock():
+    searcher = search(TVGPUCB, forgetting=0.1, points_to_evaluate=[{"x": 0.25}, {"x": 0.75}])
+    for trial in "abcde":
+        searcher.suggest(trial)
+        searcher.on_trial_complete(trial, {"loss": 1e200 if trial == "c" else 1.0})
+    assert [query.time for query in searcher.policy.queries] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [o.failed for o in searcher.policy.history] == [False, False, True, False, False]  # 1e200 is no measurement
 
 
 def test_policies_that_follow_runs_hear_of_every_epoch():

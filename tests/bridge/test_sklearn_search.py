@@ -456,3 +456,15 @@ def test_defaults():
     assert isinstance(search.policy_, ExpectedImprovement)
     assert search.n_splits_ == 5
     assert isinstance(SurefootSearchCV(SGD, ETA, n_iter=1, cv=2, epochs=3).fit(Xs, ys).policy_, BOBOS)
+
+
+def test_a_score_that_no_model_can_use_is_a_failed_candidate():
+    X, y = load_iris(return_X_y=True)
+
+    def scoring(model, X, y):
+        return -1e200 if model.C > 1.0 else model.score(X, y)
+
+    space = {"C": Float(0.1, 2.0)}
+    search = SurefootSearchCV(SVC(), space, n_iter=6, cv=2, scoring=scoring, random_state=0).fit(X, y)
+    assert {o.failed for o in search.policy_.history} == {True, False}
+    assert search.best_params_["C"] <= 1.0

@@ -356,6 +356,24 @@ def test_a_dry_run_leaves_nothing(folder, monkeypatch, capsys):
     assert [path for path in sorted(folder.iterdir()) if path.name != "__pycache__"] == before
 
 
+def test_a_table_of_few_rows_needs_no_number_of_asks(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    table = folder / "wages.csv"
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:13]))
+    given = words("https://bo.example", "--token", "sf_x", "--dry-run")
+    assert command(*given, monkeypatch=monkeypatch) == 0
+    assert "12 rows of 2 features" in capsys.readouterr().out
+    assert command(*given, "--asks", "13", monkeypatch=monkeypatch) == 2
+    assert "13 asks need as many rows; there are 12" in capsys.readouterr().err
+
+
+def test_a_broken_module_of_our_own_is_no_missing_extra(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setitem(sys.modules, "surefoot.lab.curate", None)
+    with pytest.raises(ImportError, match="curate"):
+        command(*words("https://bo.example", "--token", "sf_x", "--dry-run"), monkeypatch=monkeypatch)
+
+
 def test_bounds_in_a_file(tmp_path):
     file = tmp_path / "limits.toml"
     file.write_text('age = [18, 90]\n"net income" = [0.0, 1e5]\n')

@@ -15,7 +15,8 @@ import surefoot
 from surefoot import Box, Client
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.serve import Settings, Store, create_app, tokens
-from surefoot.serve.live import Live
+from surefoot.serve.failures import Unavailable
+from surefoot.serve.live import Live, scratch
 from surefoot.serve.store import Moved
 from surefoot.serve.tables import metadata
 
@@ -213,3 +214,27 @@ class TestBusy:
                 assert other.status_code == 200
 
         asyncio.run(scenario())
+
+
+def test_a_database_that_may_only_be_read_changes_nothing_and_the_log_says_why(tmp_path, caplog):
+    made = Store(f"sqlite:///{tmp_path / 'service.db'}")
+    made.migrate()
+    id = Live(made, cached=1).create("physics", name="beam", policy="SobolSearch", domain=BOX)
+    made.close()
+    store = Store(f"sqlite:///file:{tmp_path / 'service.db'}?mode=ro&uri=true")
+    live = Live(store, cached=1)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="does not answer") as refused:
+            live.use("physics", id, lambda study: study.policy.ask())
+        assert "readonly" not in str(refused.value)  # that is the operator's business
+    assert live.use("physics", id, lambda study: len(study.policy.queries)) == 0
+    assert {record.fields["reason"] for record in caplog.records} == {"attempt to write a readonly database"}
+    store.close()
+
+
+def test_a_study_looked_at_in_many_ways_keeps_a_few():
+    study, made = scratch(), []
+    for way in [*range(20), 19]:
+        study.once(("view", way), lambda way=way: made.append(way))
+    assert made == list(range(20))
+    assert len(study._kept) <= 4

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import socket
+import sqlite3
 import subprocess
 import sys
 
@@ -53,7 +55,15 @@ def test_tokens_are_made_listed_and_revoked(tmp_path, monkeypatch, capsys):
         (["serve", "--certfile", "absent.pem"], "both a certificate and its key"),
         (["serve", "--certfile", "absent.pem", "--keyfile", "absent.key"], "there is no file absent.pem"),
         (["serve", "--log-level", "loud", "--migrate"], ""),
-        (["serve", "--database", "postgresql://nobody@127.0.0.1:9/none"], "the database does not answer"),
+        (
+            ["serve", "--database", "postgresql://me:secret@127.0.0.1:9/none"],
+            "me:***@127.0.0.1:9/none cannot be used: con",
+        ),
+        (["serve", "--database", "sqlite:///absent/service.db"], "cannot be used: unable to open database file"),
+        (["token", "list", "--database", "sqlite:///words.txt"], "cannot be used: file is not a database"),
+        (["serve", "--certfile", "words.txt", "--keyfile", "words.txt"], "words.txt are no certificate and its key"),
+        (["serve", "--database", "sqlite://", "--host", "192.0.2.1"], "cannot serve at 192.0.2.1:8000: "),
+        (["serve", "--database", "sqlite://", "--host", "no host"], "cannot serve at no host:8000: "),
         (["token", "create", "--tenant", "", "--database", "sqlite://"], "the tenant of a token is 1 to 200"),
         (["token", "create", "--tenant", "a", "--scope", "root", "--database", "sqlite://"], "scope must be one of"),
         (["token", "revoke", "0", "--database", "sqlite://"], "there is no such token"),
@@ -61,11 +71,29 @@ def test_tokens_are_made_listed_and_revoked(tmp_path, monkeypatch, capsys):
 )
 def test_bad_input_is_one_line_and_status_2(words, said, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.txt").write_text("neither a database nor a certificate\n")
     status = command(*words, monkeypatch=monkeypatch)
     error = capsys.readouterr().err
     assert status == (2 if said else 0)
     assert said in error
     assert "Traceback" not in error
+
+
+def test_a_port_that_is_taken_is_one_line_and_status_2(monkeypatch, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ["serve", "--database", "sqlite://", "--port", str(taken.getsockname()[1])]
+        assert command(*words, monkeypatch=monkeypatch) == 2
+    said = capsys.readouterr()
+    assert "ddress already in use" in said.err + said.out
+
+
+def test_a_database_of_a_newer_release_is_left_alone(tmp_path, monkeypatch, capsys):
+    url = f"sqlite:///{tmp_path / 'service.db'}"
+    run.serve(database=url, migrate_only=True)
+    with sqlite3.connect(tmp_path / "service.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0099'")
+    assert command("serve", "--database", url, monkeypatch=monkeypatch) == 2
+    assert "was it made by a newer release?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["serve"], ["token"], ["token", "create"], ["token", "list"], ["token", "revoke"]])

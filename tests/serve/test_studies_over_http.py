@@ -42,6 +42,46 @@ def test_a_study_elsewhere_asks_and_answers_as_one_at_home(client):
     assert Space.from_dict(info["domain"]) == SPACE
 
 
+def test_what_numpy_makes_is_taken_as_at_home(client):
+    study = client.create("numpy", Box([(0.0, 1.0)]), policy="TVGPUCB", forgetting=0.1, seed=np.int64(3))
+    home = surefoot.TVGPUCB(Box([(0.0, 1.0)]), forgetting=0.1, seed=3)
+    assert study.ask(np.int64(2), time=np.int64(1)) == home.ask(np.int64(2), time=np.int64(1))
+    study.tell(np.int64(0), np.array([2.0]))
+    assert study.trace()[-1] == {"event": "told", "id": 0, "value": 2.0}
+    runs = client.create("runs", Box([(0.0, 1.0)]), policy="BOBOS", epochs=5)
+    query = runs.ask()
+    assert not runs.report(query, np.int64(1), np.float32(0.5)).stop
+    with pytest.raises(ValueError, match="must be finite, got inf"):
+        runs.report(query, 2, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "said"),
+    [
+        (lambda client: client.create("x", Box([(0.0, 1.0)]), policy=surefoot.GPUCB), TypeError, "name of a policy"),
+        (lambda client: client.create("x", {"rate": Float(0.0, 1.0)}), TypeError, "such as a Box or a Space"),
+        (lambda client: client.study(5), ValueError, "5 is not the id of a study"),
+        (
+            lambda client: client.create("x", Box([(0.0, 1.0)])).tell(None, 1.0),
+            ValueError,
+            "finite coordinates, got None",
+        ),
+    ],
+)
+def test_what_cannot_be_sent_is_said_in_a_sentence(client, wrong, error, said):
+    with pytest.raises(error, match=said):
+        wrong(client)
+
+
+def test_a_token_from_a_file_may_have_the_end_of_its_line(server):
+    with Client(server.url, token=server.token() + "\n", retries=0) as client:
+        assert isinstance(client.studies(), list)
+    for token in ("", " ", "sf_\u00e9", "two\nlines"):
+        with pytest.raises(ValueError, match="a token is one word of plain characters") as refused:
+            Client(server.url, token=token)
+        assert not token.strip() or token.strip() not in str(refused.value)
+
+
 def test_outcomes_of_every_kind_arrive(client):
     study = client.create("kinds", Box([(0.0, 1.0)]), policy="SobolSearch", direction="minimize", seed=0)
     queries = study.ask(4)

@@ -71,11 +71,13 @@ class Judge:
             if number is None and name == "stop_until":
                 continue
             whole(number, name, lowest)
+        if stopping is not None and not isinstance(stopping, OptimalStopping):
+            raise TypeError(f"stopping must be an OptimalStopping, got {stopping!r}")
         if stopping is not None and stopping.epochs != epochs:
             raise ValueError(f"the stopping rule is for runs of {stopping.epochs} epochs, not {epochs}")
         if not 0.0 < growth <= 1.0:
             raise ValueError(f"growth must lie in (0, 1], got {growth!r}")
-        if bounds is not None and not (len(bounds) == 2 and -math.inf < bounds[0] < bounds[1] < math.inf):
+        if bounds is not None and not (np.shape(bounds) == (2,) and -math.inf < bounds[0] < bounds[1] < math.inf):
             raise ValueError(f"bounds are two finite numbers, the smaller one first, got {bounds!r}")
         self.epochs = int(epochs)
         self.stopping = default_rule(self.epochs) if stopping is None else stopping

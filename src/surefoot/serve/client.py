@@ -17,7 +17,6 @@ Client('http://127.0.0.1:8000')
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast, overload
@@ -26,6 +25,7 @@ import numpy as np
 
 from surefoot.domain import Candidates, Domain, Paths
 from surefoot.experimental import experimental
+from surefoot.loop.events import as_outcome
 from surefoot.loop.state import pack
 from surefoot.loop.types import Advice, LevelSet, Outcome, Query, Recommendation
 from surefoot.serve.transport import Transport
@@ -95,9 +95,13 @@ class Client:
         earlier tasks), a function cannot. A policy maximizes: options that hold values, as a threshold or a prior mean,
         are those of the negated function when the direction is ``minimize``.
         """
+        if not isinstance(policy, str):
+            raise TypeError(f"policy is the name of a policy, such as 'GPUCB', got {policy!r}")
+        if not isinstance(domain, Domain):
+            raise TypeError(f"domain is a domain, such as a Box or a Space, got {domain!r}")
         body = {"name": name, "policy": policy, "domain": _whole(domain), "direction": direction}
         body["options"] = pack(options)
-        made = self._transport.send("POST", "/studies", {**body, "seed": seed, "key": _key()})
+        made = self._transport.send("POST", "/studies", {**body, "seed": _plain(seed), "key": _key()})
         return RemoteStudy(self._transport, made["id"], made)
 
     def study(self, id: str) -> RemoteStudy:
@@ -184,7 +188,8 @@ class RemoteStudy:
     def ask(self, n: int, **context: Any) -> list[Query]: ...
     def ask(self, n: int | None = None, **context: Any) -> Query | list[Query]:
         """Return the next query, or a list of ``n``."""
-        body = {"n": 1 if n is None else n, "key": _key(), **context}
+        given = {name: _plain(value) for name, value in context.items()}
+        body = {"n": 1 if n is None else _plain(n), "key": _key(), **given}
         queries = [query_in(one) for one in self._post("ask", body)["queries"]]
         return queries[0] if n is None else queries
 
@@ -198,8 +203,8 @@ class RemoteStudy:
 
     def report(self, query: Query | int, step: int, value: float | None) -> Advice:
         """Report a value of a run in progress, and get advice."""
-        number = None if value is None or math.isnan(value) else float(value)
-        return Advice(**self._post("report", {"query": _id(query), "step": step, "value": number}))
+        body = {"query": _id(query), "step": _plain(step), "value": as_outcome(value).value}
+        return Advice(**self._post("report", body))
 
     def cancel(self, query: Query | int) -> None:
         """Forget a pending query whose worker is gone."""
@@ -252,9 +257,14 @@ def _key() -> str:
 
 def _part(id: str) -> str:
     """An id as a part of a path."""
-    if not (id.isalnum() and id.isascii()):
+    if not (isinstance(id, str) and id.isalnum() and id.isascii()):
         raise ValueError(f"{id!r} is not the id of a study")
     return id
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as JSON has them; anything else as it is."""
+    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
 
 def _id(query: Query | int) -> int:
@@ -269,9 +279,14 @@ def _told(query: Any, value: Any) -> dict[str, Any]:
     elif isinstance(query, Mapping):
         target = {"params": pack(dict(query))}
     else:
-        target = {"x": np.asarray(query, dtype=np.float64).tolist()}
+        x = np.asarray(query, dtype=np.float64)
+        if not np.isfinite(x).all():
+            raise ValueError(f"a point has finite coordinates, got {query!r}")
+        target = {"x": x.tolist()}
     if value is _OMITTED:
         return target
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()  # as a policy takes it
     outcome = value if isinstance(value, Outcome) else Outcome(values=value) if np.ndim(value) else Outcome(value)
     told = outcome.value if outcome.values is None else list(outcome.values)
     rest = {"noise": outcome.noise, "cost": outcome.cost, "time": outcome.time}

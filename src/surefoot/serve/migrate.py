@@ -32,7 +32,7 @@ def migrate(engine: Engine, revision: str = "head") -> None:
     >>> migrate(Store("sqlite://").engine, "9999")
     Traceback (most recent call last):
     ...
-    surefoot.loop.errors.SurefootError: the database cannot be migrated: Can't locate revision identified by '9999'
+    surefoot.loop.errors.SurefootError: the database cannot be migrated: Can't locate revision ...; was it made by ...
     """
     with engine.begin() as connection:  # SQLite: the write lock from the start
         if connection.dialect.name == "postgresql":
@@ -48,4 +48,5 @@ def _upgrade(connection: Connection, revision: str) -> None:
         command.upgrade(config, revision)
     except CommandError as error:
         # A revision this release does not know was made by a newer one.
-        raise SurefootError(f"the database cannot be migrated: {error}") from None
+        newer = "; was it made by a newer release?" if "locate revision" in str(error) else ""
+        raise SurefootError(f"the database cannot be migrated: {error}{newer}") from None

@@ -11,7 +11,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sqlalchemy as sa
@@ -22,7 +22,7 @@ from surefoot.private.modeler import Modeler
 from surefoot.serve.failures import Conflict
 from surefoot.serve.live import Live, LiveStudy, digest, options_of, policy_named, understood
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
-from surefoot.serve.store import Store, new_id, now
+from surefoot.serve.store import Moved, Store, new_id, now
 from surefoot.serve.studies import described
 from surefoot.serve.tables import answers, chunks, releases, studies
 from surefoot.serve.wire import number_in
@@ -70,7 +70,10 @@ class Runs:
         if body.key is not None:
             answer = {"scope": scope, "key": body.key, "request": request, "answer": dumps({"id": row["id"]})}
             more.append((answers, answer))
-        self.store.create(row, more=more)
+        try:
+            self.store.create(row, more=more)
+        except Moved:  # the same request, sent again before the first was done
+            return self.create(tenant, body)
         return self.described(tenant, str(row["id"]))
 
     def described(self, tenant: str, id: str) -> dict[str, Any]:
@@ -124,11 +127,11 @@ class Runs:
         with self.store.writing() as connection:
             still = (studies.c.id == id) & (studies.c.state == "new")
             opened = {"state": "open", "seed": seed, "updated": now()}
-            if connection.execute(sa.update(studies).where(still).values(**opened)).rowcount != 1:
-                raise Conflict("this run was started meanwhile")
-            values = {"header": dumps(header), "sha256": body.sha256}
-            connection.execute(sa.update(releases).where(releases.c.study == id).values(**values))
-        return self.described(tenant, id)
+            done = connection.execute(sa.update(studies).where(still).values(**opened)).rowcount == 1
+            if done:
+                values = {"header": dumps(header), "sha256": body.sha256}
+                connection.execute(sa.update(releases).where(releases.c.study == id).values(**values))
+        return self.described(tenant, id) if done else self.start(tenant, id, body)  # started meanwhile
 
     def build(self, row: Mapping[str, Any]) -> Modeler:
         """Return the modeler of a run, before its first event."""
@@ -213,6 +216,8 @@ def close(study: LiveStudy, runs: Runs) -> dict[str, Any]:
     >>> close(study, Runs(study.writer.store, largest=100))["index"] is None  # nothing was measured
     True
     """
+    if study.row["state"] == "closed":  # meanwhile, by the same request sent again
+        return cast("dict[str, Any]", runs.closing(study.row["tenant"], study.id))
     study.close_to("closing")
     message = study.made.close()
     runs.closed(study.id, message.index)

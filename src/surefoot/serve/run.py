@@ -8,6 +8,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +51,18 @@ def serve(
     for path in (certfile, keyfile):
         if path is not None and not path.is_file():
             raise ValueError(f"there is no file {path}")
+    if certfile is not None:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certfile, keyfile)
+        except ssl.SSLError as error:
+            why = error.reason or error
+            raise ValueError(f"{certfile} and {keyfile} are no certificate and its key, in PEM ({why})") from None
     store = Store(database)
     store.migrate()
     if migrate_only:
         store.close()
         return
+    _check_address(host, port)
 
     logs.configure(level)
     log.info(
@@ -72,6 +82,19 @@ def serve(
         )
     finally:
         store.close()
+
+
+def _check_address(host: str, port: int) -> None:
+    """Refuse an address that cannot be served at; the server itself would only say so in its log."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            if os.name == "posix":  # as the server does: an address that was in use a moment ago is free
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f"cannot serve at {host}:{port}: {why}") from None
 
 
 def create_token(*, database: str, tenant: str, name: str, scope: str) -> dict[str, Any]:

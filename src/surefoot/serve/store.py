@@ -12,6 +12,7 @@ readers go on meanwhile); on PostgreSQL several servers may write, and a study's
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 import threading
 import time
@@ -22,7 +23,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+)
 from sqlalchemy.exc import TimeoutError as NoConnection
 from sqlalchemy.pool import StaticPool
 
@@ -37,8 +45,11 @@ __all__ = ["Moved", "Store", "new_id", "now"]
 _BRIEF = [column for column in studies.c if column.name != "domain"]
 
 
+log = logging.getLogger("surefoot.serve")
+
+
 class Moved(Exception):
-    """Somebody else appended to the study since it was read.
+    """Somebody else was faster: appended to the study since it was read, or used the key of the same request.
 
     >>> raise Moved
     Traceback (most recent call last):
@@ -92,11 +103,15 @@ class Store:
         self._reading = self._writing if isinstance(self.engine.pool, StaticPool) else contextlib.nullcontext()
 
     def migrate(self) -> None:
-        """Make or update the tables."""
+        """Make or update the tables; where the database cannot be used, the error says why."""
         from surefoot.serve.migrate import migrate
 
-        with self._trouble():
+        try:
             migrate(self.engine)
+        except NoConnection:
+            raise Unavailable("the database is busy; try again in a moment") from None
+        except DBAPIError as error:
+            raise Unavailable(f"the database {self.engine.url!r} cannot be used: {error.orig}") from None
 
     def close(self) -> None:
         """Close all connections."""
@@ -125,6 +140,8 @@ class Store:
         except NoConnection:
             raise Unavailable("the database is busy; try again in a moment") from None
         except (OperationalError, InterfaceError) as error:
+            # The reason is the operator's: it may hold addresses, and is nobody else's business.
+            log.warning("database", extra={"fields": {"reason": str(error.orig)}})
             raise Unavailable(f"the database does not answer ({type(error.orig).__name__})") from None
         except DBAPIError as error:
             if error.connection_invalidated:
@@ -134,7 +151,7 @@ class Store:
     # -- studies -----------------------------------------------------------------------------------------------------
 
     def create(self, row: Mapping[str, Any], *, more: Sequence[tuple[sa.Table, Mapping[str, Any]]] = ()) -> None:
-        """Insert a new study, and rows of other tables with it."""
+        """Insert a new study, and rows of other tables with it; :class:`Moved` where one of them is there already."""
         fresh = {
             "version": 0,
             "told": 0,
@@ -144,10 +161,13 @@ class Store:
             "best": None,
             "updated": row["created"],
         }
-        with self.writing() as connection:
-            connection.execute(sa.insert(studies).values(**{**fresh, **row}))
-            for table, values in more:
-                connection.execute(sa.insert(table).values(**values))
+        try:
+            with self.writing() as connection:
+                connection.execute(sa.insert(studies).values(**{**fresh, **row}))
+                for table, values in more:
+                    connection.execute(sa.insert(table).values(**values))
+        except IntegrityError:  # ids are random: it is the key of a request that was sent twice at once
+            raise Moved from None
 
     def study(self, tenant: str, id: str, kind: str = "study", *, whole: bool = True) -> dict[str, Any]:
         """Return the row of a study, or raise :class:`NotFound`, for a stranger's study as for none.

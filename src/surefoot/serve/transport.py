@@ -69,6 +69,9 @@ class Transport:
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"the address of a service begins with http:// or https://, got {url!r}")
+        token = token.strip()  # of a file it has the end of its line
+        if not (token and token.isascii() and token.isprintable()):
+            raise ValueError("a token is one word of plain characters, sf_...; this one is not")
         if not (isinstance(retries, int) and retries >= 0):
             raise ValueError(f"retries must be a whole number from 0 on, got {retries!r}")
         try:

@@ -33,7 +33,7 @@ from surefoot.domain import Space
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.policy import Policy
 from surefoot.loop.state import pack, unpack
-from surefoot.loop.types import Recommendation
+from surefoot.loop.types import LARGEST, Recommendation
 from surefoot.policy.improvement import ExpectedImprovement
 
 __all__ = ["SurefootNode", "scores"]
@@ -304,9 +304,9 @@ def scores(experiment: Experiment, data: Data) -> dict[tuple[int, str], tuple[fl
             parts.setdefault((int(index), str(arm)), {})[metric] = (float(mean), float(sem))
     found: dict[tuple[int, str], tuple[float, float | None]] = {}
     for key, metrics in parts.items():
-        if len(metrics) == len(weights):
+        value = sum(weights[metric] * mean for metric, (mean, _) in metrics.items())
+        if len(metrics) == len(weights) and abs(value) <= LARGEST:
             noise = sum((weights[metric] * sem) ** 2 for metric, (_, sem) in metrics.items())
-            value = sum(weights[metric] * mean for metric, (mean, _) in metrics.items())
             found[key] = (value, noise if math.isfinite(noise) else None)
     return found
 
@@ -328,7 +328,8 @@ def _notes(trial: BaseTrial) -> list[dict[str, Any]]:
 
 
 def _seed(experiment: Experiment) -> int:
-    words = np.frombuffer(f"{experiment.name}\0{experiment.time_created}".encode(), dtype=np.uint8)
+    name = experiment._name or ""  # asking for the name of one without is an error
+    words = np.frombuffer(f"{name}\0{experiment.time_created}".encode(), dtype=np.uint8)
     return int(np.random.SeedSequence(words.tolist()).generate_state(1, np.uint32)[0])
 
 

@@ -22,6 +22,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.bridge.optuna.space import Group
+from surefoot.loop.types import LARGEST
 
 __all__ = ["ASKED", "PRUNED", "epochs", "events", "first_step", "running_blank", "sign_of", "study_seed"]
 
@@ -81,7 +82,7 @@ def epochs(trial: FrozenTrial, *, sign: float, first: int = 1, interval: int = 1
     for step, value in sorted(trial.intermediate_values.items()):
         epoch = round((step - first) / interval) + 1  # of two reports in one epoch the later one counts
         if epoch >= 1:
-            found[epoch] = sign * value if math.isfinite(value) else math.nan
+            found[epoch] = sign * value if abs(value) <= LARGEST else math.nan
     return found
 
 
@@ -92,6 +93,7 @@ def events(
     sign: float,
     pruned: str = "value",
     steps: int | None = None,
+    timed: bool = False,
 ) -> list[dict[str, Any]]:
     """Return what the trials say to a policy over this group's domain.
 
@@ -109,6 +111,8 @@ def events(
     steps : int, optional
         The length of a run, for a policy that follows runs: it also hears of every epoch, and the last score of a
         pruned trial as it is.
+    timed : bool
+        Whether the policy has a clock: the number of a trial is its time.
 
     >>> import optuna
     >>> group = Group({"x": optuna.distributions.FloatDistribution(0.0, 1.0)})
@@ -133,7 +137,8 @@ def events(
         state = trial.state
         if x is None or state == TrialState.WAITING or (state == TrialState.PRUNED and pruned == "ignore"):
             continue
-        out.append({"event": "asked", "id": id, "x": x.tolist(), **({"note": note} if note else {})})
+        time = {"time": float(trial.number)} if timed else {}
+        out.append({"event": "asked", "id": id, "x": x.tolist(), **time, **({"note": note} if note else {})})
         for epoch, value in (epochs(trial, sign=sign, first=first) if steps is not None else {}).items():
             if epoch <= (steps or 0):
                 known = None if math.isnan(value) else value
@@ -165,10 +170,10 @@ def running_blank(trials: Iterable[FrozenTrial], before: int) -> int:
 
 
 def _score(trial: FrozenTrial, sign: float) -> float | None:
-    """The score of a finished trial; None where it failed or gave no finite number."""
+    """The score of a finished trial; None where it failed, or gave no number that a model can use."""
     if trial.state not in (TrialState.COMPLETE, TrialState.PRUNED) or not trial.values:
         return None
-    return sign * trial.values[0] if math.isfinite(trial.values[0]) else None
+    return sign * trial.values[0] if abs(trial.values[0]) <= LARGEST else None
 
 
 def _asked(group: Group, trial: FrozenTrial) -> tuple[Array | None, Mapping[str, Any]]:

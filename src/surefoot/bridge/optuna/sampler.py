@@ -65,7 +65,8 @@ class SurefootSampler(BaseSampler):
     **options
         For the policy, such as ``width`` or ``repeats``.
 
-    Running trials are pending, failed ones are remembered and not proposed again, infinite values count as failed.
+    Running trials are pending, failed ones are remembered and not proposed again; values that are infinite, or beyond
+    ±1e150, count as failed. To a policy of drifting functions, such as ``TVGPUCB``, the number of a trial is its time.
     Constraints are ignored, with a warning. Studies with several objectives are refused.
 
     >>> import optuna
@@ -232,8 +233,10 @@ class SurefootSampler(BaseSampler):
         others = [other for other in view.trials if other.number != trial.number]
         policy = self._rebuilt(view, others, group)
         ahead = min(_BLANKS, running_blank(others, trial.number)) if policy.parallel else 0
+        # The time of a trial is its number; others that are known already may have higher ones.
+        time = {"time": max(trial.number, getattr(policy, "time", None) or 0)} if "time" in policy.context else {}
         try:
-            query = policy.ask(ahead + 1)[-1]
+            query = policy.ask(ahead + 1, **time)[-1]
         except Exhausted:  # more workers than points: two of them have to measure the same
             rng = stream(group.seed(view.seed), "exhausted", trial.number)
             return group.domain.sample(1, rng)[0], {}
@@ -244,7 +247,8 @@ class SurefootSampler(BaseSampler):
         """The policy of a group after these trials: the one kept from the last time, if its events were the same."""
         policy = self._kept.pop((view.study.study_name, group.key, view.seed), None) or self._new(view, group)
         length = int(getattr(policy, "epochs", 0)) if policy.steps else None
-        history = events(group, trials, sign=view.sign, pruned=self._pruned, steps=length)
+        timed = "time" in policy.context
+        history = events(group, trials, sign=view.sign, pruned=self._pruned, steps=length, timed=timed)
         past = policy.events
         if past != history[: len(past)]:
             past, policy = [], self._new(view, group)

@@ -22,6 +22,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.bridge.optuna.history import sign_of
 from surefoot.bridge.optuna.space import Group, decompose
+from surefoot.loop.types import LARGEST
 from surefoot.policy.tasks import Task
 
 __all__ = ["Transfer"]
@@ -54,7 +55,7 @@ class Transfer:
     def _read(self) -> list[list[FrozenTrial]]:
         if self._trials is None:
             found = [study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) for study in self._studies]
-            self._trials = [[t for t in trials if np.isfinite(t.values[0])] for trials in found]
+            self._trials = [[t for t in trials if abs(t.values[0]) <= LARGEST] for trials in found]
         return self._trials
 
     def groups(self) -> list[dict[str, BaseDistribution]]:

@@ -23,7 +23,7 @@ from surefoot.domain import Space
 from surefoot.loop.errors import Exhausted, NotSupported
 from surefoot.loop.journal import SCHEMA, check_schema, dumps, loads, write_atomically
 from surefoot.loop.policy import Policy
-from surefoot.loop.types import FAILED, Advice
+from surefoot.loop.types import FAILED, LARGEST, Advice
 from surefoot.policy.improvement import ExpectedImprovement
 
 __all__ = ["SurefootSearch", "check_target", "score"]
@@ -52,8 +52,8 @@ class SurefootSearch(Searcher):
     **options
         For the policy, such as ``width``, or ``epochs`` of ``BOBOS``.
 
-    A trial that fails, or ends without the metric or with one that is no finite number, is remembered as failed. One
-    that is removed before it began is forgotten. To end trials early, add
+    A trial that fails, or ends without the metric or with one that is no finite number, or beyond ±1e150, is remembered
+    as failed. One that is removed before it began is forgotten. To end trials early, add
     :class:`~surefoot.bridge.ray_tune.SurefootStopping`: a searcher cannot.
 
     >>> from ray import tune
@@ -173,7 +173,10 @@ class SurefootSearch(Searcher):
         """Put a point that somebody else chose on record as a query, and return its number."""
         space, policy = self._ready()
         id, x = len(policy.queries), space.point(config)
-        policy._replay([{"event": "asked", "id": id, "x": x.tolist(), "note": {"initial": True}}])
+        event: dict[str, Any] = {"event": "asked", "id": id, "x": x.tolist(), "note": {"initial": True}}
+        if "time" in policy.context:  # one unit after the latest, as that of a query that is asked without one
+            event["time"] = (getattr(policy, "time", None) or 0.0) + 1.0
+        policy._replay([event])
         return id
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
@@ -338,7 +341,7 @@ def check_target(metric: Any, mode: Any) -> None:
 
 
 def score(result: Mapping[str, Any], metric: str, sign: float) -> float | None:
-    """Return the score in a result, or None where there is no finite number.
+    """Return the score in a result, or None where there is no number that a model can use.
 
     >>> score({"loss": 0.25}, "loss", -1.0), score({"loss": float("nan")}, "loss", -1.0), score({}, "loss", -1.0)
     (-0.25, None, None)
@@ -348,4 +351,4 @@ def score(result: Mapping[str, Any], metric: str, sign: float) -> float | None:
         number = sign * float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= LARGEST else None

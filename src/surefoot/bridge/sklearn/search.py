@@ -36,7 +36,7 @@ from surefoot.bridge.sklearn.space import axes_of
 from surefoot.domain import Space
 from surefoot.loop.errors import Exhausted, NotSupported
 from surefoot.loop.policy import Policy
-from surefoot.loop.types import FAILED, Query
+from surefoot.loop.types import FAILED, LARGEST, Query
 from surefoot.policy.early_stop import BOBOS
 from surefoot.policy.improvement import ExpectedImprovement
 
@@ -67,7 +67,8 @@ class SurefootSearchCV(BaseSearchCV):
         How many candidates are tried side by side. None: as many as keep ``n_jobs`` workers busy, ``n_jobs`` / folds.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, random_state, error_score, return_train_score
         As in ``RandomizedSearchCV``. With several scorers the policy maximizes the one that ``refit`` names, else the
-        first. A candidate whose mean score is no finite number is remembered as failed. Splits are made once.
+        first. A candidate whose mean score is no finite number, or beyond ±1e150, is remembered as failed. Splits are
+        made once.
 
     Attributes
     ----------
@@ -247,7 +248,7 @@ class SurefootSearchCV(BaseSearchCV):
     def _judge(self, policy: Policy, run: _Run) -> None:
         """Tell or report what a step gave, and close the run where it ends."""
         value = run.mean(self.refit)
-        score = value if math.isfinite(value) else None
+        score = value if abs(value) <= LARGEST else None
         last = run.failed or run.epoch == (self.epochs or 1)
         if policy.steps and not run.failed:
             advice = policy.report(run.query, run.epoch, score)

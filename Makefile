@@ -63,8 +63,8 @@ test-main: $(VENV)/.dev ## the tests alone
 bench: $(VENV)/.bench ## Surefoot beside its peers, hours on a quiet machine: writes benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/all.py
 
-test-all: lint $(VENV)/.bench ## slow statistical tests and comparisons with other libraries too
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -q
+test-all: lint $(VENV)/.bench ## slow statistical tests, new random examples and comparisons with other libraries too
+	$(ONE_THREAD) SUREFOOT_NEW_EXAMPLES=1 $(BIN)/pytest -n 2 -q
 
 # Ray Tune in an environment of its own: it does not go together with Flower. Data frames come with it.
 $(RAY)/.ray: pyproject.toml constraints.txt

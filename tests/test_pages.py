@@ -228,7 +228,17 @@ def test_every_policy_has_a_page(name):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_has_an_example_with_a_picture(name):
+    """And its page names it."""
     assert drawn().get(name), f"no script in examples/ uses {name} and leaves a picture"
+    text = page_of(name).read_text(encoding="utf-8")
+    assert any(f"`examples/{script}`" in text for script in drawn()[name]), f"the page names none of {drawn()[name]}"
+
+
+def test_examples_that_pages_name_exist():
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    named = {name for page in pages for name in re.findall(r"\bexamples/[\w./-]*\w", page.read_text(encoding="utf-8"))}
+    assert len(named) > 25
+    assert not [name for name in sorted(named) if not (ROOT / name).exists()]
 
 
 @pytest.mark.parametrize("name", POLICIES)

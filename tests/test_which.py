@@ -186,8 +186,15 @@ def test_a_new_policy_is_offered_where_its_abilities_fit(monkeypatch, fresh):
         ({"special": "conditional"}, "SurefootSampler"),
         ({"goal": "region"}, "GPLSE"),
         ({"goal": "region", "special": "costs"}, "TruVaR"),
+        ({"goal": "region", "special": "private"}, "Modeler"),
+        ({"special": "conditional,epochs"}, "PolicyPruner"),
         ({"goal": "subset"}, "choose"),
         ({"goal": "classifier"}, "bos2"),
+        # Not asked there, and true all the same.
+        ({"goal": "subset", "special": "losses"}, "choose"),
+        ({"goal": "classifier", "special": "perturbation"}, "bos2"),
+        ({"special": "private", "points": "candidates"}, "Curator"),
+        ({"special": "conditional", "points": "space"}, "SurefootSampler"),
     ],
 )
 def test_problems_lead_to_their_class(answers, use):
@@ -202,6 +209,7 @@ def test_problems_lead_to_their_class(answers, use):
         ({"special": "tradeoff,drift"}, "tradeoff is for Optuna"),
         ({"goal": "region", "special": "drift"}, "no class maps a region with drift"),
         ({"goal": "region", "special": "costs,epochs"}, "TruVaR can map a region"),
+        ({"goal": "region", "special": "private,drift"}, "Modeler can map a region"),
         ({"special": "nothing,drift"}, "nothing special, and yet drift"),
         ({"special": "losses", "parallel": "one"}, "RobustBatch is for few or dozens"),
         ({"special": "moves", "parallel": "few"}, "the question 'parallel' does not arise with goal=best, special="),

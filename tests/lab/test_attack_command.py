@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import shlex
 import sys
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from surefoot import cli
-from surefoot.attack import ModelFault
+from surefoot.attack import Ball, ModelFault
 from surefoot.lab import attack_command
-from surefoot.lab.attack_command import attack, instances_of
+from surefoot.lab.attack_command import attack, instances_of, method_named
 from surefoot.lab.attack_images import read_images
 from surefoot.lab.attack_report import Record
 from surefoot.lab.robustness import Attacked, summarize
@@ -257,3 +260,15 @@ def test_the_command(home, monkeypatch, capsys):
 def test_every_method_has_a_name():
     for name in attack_command.METHODS:
         assert attack_command.method_named(name) is not None
+
+
+@pytest.mark.parametrize("page", ["docs/command.md", "src/surefoot/cli/attack.py"])
+def test_the_examples_name_methods_that_work_in_their_ball(page):
+    text = (Path(__file__).resolve().parents[2] / page).read_text(encoding="utf-8").replace("\\\\\n", " ")
+    lines = [line for line in text.splitlines() if line.strip().startswith("surefoot attack ")]
+    assert len(lines) >= 2
+    for line in lines:
+        words = shlex.split(line)
+        options = {a: b for a, b in pairwise(words) if a.startswith("--")}
+        ball = Ball(float(options["--radius"]), norm=options.get("--norm", "linf"))
+        method_named(options.get("--method", "bos2")).check((1, 28, 28), ball)

@@ -75,6 +75,12 @@ def test_families_and_unknown_ids():
         select(["nonsense"])
 
 
+def test_all_and_some_contradict_each_other(tmp_path, console):
+    with pytest.raises(ValueError, match="--all is every experiment: leave it out, or gp-ucb"):
+        reproduce(["gp-ucb"], all=True, out=tmp_path, console=console)
+    assert not list(tmp_path.iterdir())
+
+
 def test_missing_data_are_an_error_by_name_and_a_note_in_all(tmp_path, console, monkeypatch):
     monkeypatch.setenv("SUREFOOT_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -225,3 +225,30 @@ def test_without_matplotlib_the_rest_is_written(points, monkeypatch):
     _, said = quietly(points, k=3, ignore=["name"])
     assert "no picture: pictures need matplotlib" in said
     assert sorted(path.name for path in (points.parent / "out").iterdir()) == ["selected.csv", "selection.json"]
+
+
+def test_lines_are_those_of_the_file(tmp_path):
+    """Empty lines, and fields of several lines, do not shift the numbers."""
+    file = tmp_path / "gaps.csv"
+    file.write_text('a,b,note\n1,2,x\n\n3,4,"two\nlines"\n\n5,99,z\n')
+    assert list(read(file, ignore=["note"]).lines) == [2, 4, 7]
+    select(file, k=1, ignore=["note"], out=tmp_path / "out", picture=False, console=Console(file=io.StringIO()))
+    assert json.loads((tmp_path / "out" / "selection.json").read_text())["chosen"] == [7]
+    file.write_text("a,b\n1,2\n\n3,x\n")
+    with pytest.raises(ValueError, match="line 4: column 'b' holds 'x'"):
+        read(file)
+
+
+def test_a_column_may_weigh_without_counting(tmp_path):
+    file = tmp_path / "weighed.csv"
+    file.write_text("a,b\n1,2\n3,4\n5,7\n")
+    sheet = read(file, ignore=["b"], weights="b")
+    assert sheet.columns == ["a"]
+    assert sheet.weights.tolist() == [2.0, 4.0, 7.0]
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    file = tmp_path / "picture.csv"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"picture\.csv is not a CSV file in UTF-8"):
+        read(file)

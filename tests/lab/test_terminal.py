@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -12,6 +12,8 @@ series = arrays(np.float64, st.integers(1, 60), elements=st.floats(allow_infinit
 
 
 @given(series)
+@example(np.array([5e-324, 0.0]))
+@example(np.array([1.7e308, -1.7e308]))
 def test_a_sparkline_has_a_character_per_value_and_keeps_their_order(values):
     line = sparkline(values)
     assert len(line) == len(values)

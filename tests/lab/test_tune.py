@@ -251,6 +251,17 @@ def test_without_matplotlib_there_is_a_note_instead_of_a_page(folder, monkeypatc
     assert "Recommended" in text
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_the_first_run(folder, monkeypatch):
+    for out in ("space.toml", "space.toml/there"):
+        with pytest.raises(ValueError, match=r"space\.toml is a file; choose another --out"):
+            run(out=out, journal="run.jsonl")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(ValueError, match="nothing can be written in"):
+        run(out="new/there", journal="run.jsonl")
+    assert not (folder / "run.jsonl").exists()
+    assert not (folder / "new").exists()
+
+
 # -- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +275,8 @@ def test_without_matplotlib_there_is_a_note_instead_of_a_page(folder, monkeypatc
         ("loss", {"options": ["nonsense=1"]}, "ExpectedImprovement has no option 'nonsense'"),
         ("loss", {"options": ["margin=-1"]}, "margin must be finite and not negative, got -1"),
         ("loss", {"policy": "bobos"}, "BOBOS needs --epochs N"),
+        ("loss", {"policy": "stable-opt"}, "StableOpt needs perturbation=, an object that no --option can be"),
+        ("loss", {"policy": "stable-opt", "options": ["perturbation=0.1"]}, "no --option can be: use it from Python"),
         ("loss", {"policy": "bobos", "epochs": 5, "options": ["epochs=6"]}, "contradict"),
         ("loss", {"space": "absent.toml"}, "no space file absent.toml"),
         ("none", {}, "objective.py:none must take one argument, the dict of parameters"),

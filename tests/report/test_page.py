@@ -164,6 +164,15 @@ def test_page_of_any_values(values, tmp_path):
     assert ("<svg" in html) == any(value is not None for value in values)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("domain", [Candidates([[2.0]]), Candidates([[0.0, 3.0]]), Space(k=Int(3, 3, log=True))])
+def test_page_of_a_single_point(domain, tmp_path):
+    policy = surefoot.GPUCB(domain, seed=0)
+    for value in (1.0, 2.0):
+        policy.tell(policy.ask(), value)
+    assert report.page(policy, tmp_path / "run.html").exists()
+
+
 def test_page_leaves_the_policy_alone(tmp_path):
     one, two = tuned(Box.unit(2)), tuned(Box.unit(2))
     report.page(one, tmp_path / "run.html")

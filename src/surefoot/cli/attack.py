@@ -70,7 +70,7 @@ def attack(
       surefoot attack mymodel:predict \\
         --images photos/ --norm l2 \\
         --radius 2 --targets random \\
-        --method square --budget 2000
+        --method genattack --budget 2000
       surefoot attack model.py:logits \\
         --logits --images digits.npz \\
         --radius 0.3 --targets all \\

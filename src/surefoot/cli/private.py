@@ -98,7 +98,10 @@ def curate(
     neighbor: Annotated[
         float, typer.Option(metavar="R", help="Protected change of a row, after scaling; inf: any change.")
     ] = 1.0,
-    asks: Annotated[int, typer.Option(min=1, metavar="N", help="How many rows to measure at most.")] = 30,
+    asks: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="How many rows to measure at most; by default 30, or all if fewer."),
+    ] = None,
     direction: Annotated[Direction, typer.Option(metavar="WAY", help="maximize or minimize.")] = Direction.maximize,
     policy: Annotated[str, typer.Option(metavar="NAME", help="Which policy the service runs.")] = "GPUCB",
     values: Annotated[
@@ -155,6 +158,8 @@ def curate(
     try:
         from surefoot.lab.curate import curate as run
     except ImportError as error:
+        if (error.name or "surefoot").partition(".")[0] == "surefoot":  # no extra would help
+            raise
         raise MissingExtra(f"this command needs {error.name}: pip install 'surefoot[serve,private]'") from None
     try:
         run(

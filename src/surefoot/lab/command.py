@@ -82,7 +82,7 @@ def reproduce(
     Raises
     ------
     ValueError
-        An id is unknown, or stored results were made with other settings.
+        An id is unknown or stands beside ``all``, or stored results were made with other settings.
     MissingData, MissingExtra
         An experiment asked for by name needs data that are not on this machine, or none of those asked for can be run.
 
@@ -94,6 +94,8 @@ def reproduce(
     if list or not (ids or all):
         _listing([find(name) for name in names()], screen)
         return []
+    if all and ids:
+        raise ValueError(f"--all is every experiment: leave it out, or {', '.join(ids)}")
     experiments = select(names() if all else ids)
     if not all:
         for experiment in experiments:

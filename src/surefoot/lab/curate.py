@@ -76,7 +76,7 @@ def curate(
     bounds: Sequence[str],
     radius: float = 25.0,
     neighbor: float = 1.0,
-    asks: int = 30,
+    asks: int | None = None,
     direction: Literal["maximize", "minimize"] = "maximize",
     policy: str = "GPUCB",
     values: Sequence[float] | None = None,
@@ -108,8 +108,8 @@ def curate(
         Public limits, see :func:`~surefoot.lab.records.bounds_from`; columns without any stay here.
     radius, neighbor : float
         What bounds are scaled to, and the protected change of one row after scaling (infinite: any).
-    asks : int
-        How many rows are measured at most.
+    asks : int, optional
+        How many rows are measured at most; by default 30, or all of them where there are fewer.
     direction : {"maximize", "minimize"}
         Which way is better; the service does not learn it.
     policy : str
@@ -167,6 +167,9 @@ def curate(
     mechanism = GaussianRelease(
         epsilon=epsilon, delta=delta, bounds=list(limits.values()), radius=radius, neighbor=neighbor
     )
+    asks = min(30, len(records.rows)) if asks is None else asks
+    if asks > len(records.rows):
+        raise ValueError(f"{asks} asks need as many rows; there are {len(records.rows)}")
     outputs = _outputs(values, values_epsilon, delta)
     holding: dict[str, Any] = {"asks": asks, "outputs": outputs, "direction": direction}
     Curator(records.values, None, mechanism, **holding)  # bad input is refused before any file is made

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Records", "bounds_from", "read"]
+__all__ = ["Records", "bounds_from", "csv_rows", "read"]
 
 Array = NDArray[np.float64]
 
@@ -89,6 +89,40 @@ def _limits(column: str, pair: Any) -> tuple[float, float]:
     return low, high
 
 
+def csv_rows(path: str | os.PathLike[str]) -> tuple[list[str], list[int], list[list[str]]]:
+    """Return the header of a CSV file, and its other rows after the lines on which they begin.
+
+    Empty lines are left out, and a quoted field may hold several lines. No message shows a value.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_text('name,age\\n\\n"Ada\\nLovelace",36\\nAlan,41\\n')
+    >>> csv_rows(file)
+    (['name', 'age'], [3, 5], [['Ada\\nLovelace', '36'], ['Alan', '41']])
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    found: list[tuple[int, list[str]]] = []
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            reader, begins = csv.reader(stream), 1
+            for row in reader:
+                found += [(begins, row)] if row else []
+                begins = reader.line_num + 1
+    except (UnicodeDecodeError, csv.Error):
+        raise ValueError(f"{file} is not a CSV file in UTF-8") from None
+    if len(found) < 2:
+        raise ValueError(f"{file} has no rows below its header")
+    (_, header), lines, rows = found[0], [line for line, _ in found[1:]], [row for _, row in found[1:]]
+    if len(set(header)) < len(header):
+        raise ValueError(f"{file}: two columns have the same name")
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != len(header):
+            raise ValueError(f"line {line} has {len(row)} fields, the header has {len(header)}")
+    return header, lines, rows
+
+
 def read(path: str | os.PathLike[str], columns: Sequence[str]) -> Records:
     """Read a CSV file with a header; the named columns must hold finite numbers. No message shows a value.
 
@@ -100,20 +134,7 @@ def read(path: str | os.PathLike[str], columns: Sequence[str]) -> Records:
     ...
     ValueError: line 3: column 'age' does not hold a finite number
     """
-    file = Path(path)
-    if not file.is_file():
-        raise ValueError(f"there is no file {file}")
-    with file.open(newline="", encoding="utf-8-sig") as stream:
-        reader = csv.reader(stream)
-        found = [(reader.line_num, row) for row in reader if row]
-    if len(found) < 2:
-        raise ValueError(f"{file} has no rows below its header")
-    header, body, lines = found[0][1], [row for _, row in found[1:]], [line for line, _ in found[1:]]
-    if len(set(header)) < len(header):
-        raise ValueError(f"{file}: two columns have the same name")
-    for line, row in zip(lines, body, strict=True):
-        if len(row) != len(header):
-            raise ValueError(f"line {line} has {len(row)} fields, the header has {len(header)}")
+    header, lines, body = csv_rows(path)
     for name in columns:
         if name not in header:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(header)}")

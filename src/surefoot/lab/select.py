@@ -29,6 +29,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from surefoot.belief.kernels import Matern
+from surefoot.lab.records import csv_rows
 from surefoot.lab.selection_plot import draw
 from surefoot.loop.errors import MissingExtra
 from surefoot.report.view import number
@@ -60,6 +61,8 @@ class Sheet:
         Their numbers.
     weights, target : array of shape (rows,), optional
         The columns named for these purposes.
+    lines : sequence of int
+        On which line of the file each row begins; without them, one row follows the other below the header.
 
     >>> Sheet(["a"], [["1"], ["2"]], ["a"], np.array([[1.0], [2.0]])).values.shape
     (2, 1)
@@ -71,6 +74,11 @@ class Sheet:
     values: Array
     weights: Array | None = None
     target: Array | None = None
+    lines: Sequence[int] = ()
+
+    def line(self, row: int) -> int:
+        """Return the line of the file on which a row begins."""
+        return self.lines[row] if self.lines else row + 2
 
 
 def read(
@@ -86,38 +94,20 @@ def read(
     ...
     ValueError: line 3: column 'b' holds 'x', which is no number; leave the column out with --ignore b
     """
-    file = Path(path)
-    if not file.is_file():
-        raise ValueError(f"there is no file {file}")
-    with file.open(newline="", encoding="utf-8-sig") as stream:
-        lines = [row for row in csv.reader(stream) if row]
-    if len(lines) < 2:
-        raise ValueError(f"{file} has no rows below its header")
-    header, rows = lines[0], lines[1:]
-    if len(set(header)) < len(header):
-        raise ValueError(f"{file}: two columns have the same name")
-    for line, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            raise ValueError(f"line {line} has {len(row)} fields, the header has {len(header)}")
+    header, lines, rows = csv_rows(path)
     for name in (*ignore, *(name for name in (weights, target) if name is not None)):
         if name not in header:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(header)}")
     columns = [name for name in header if name not in (*ignore, weights, target)]
     if not columns:
         raise ValueError("no column is left to go by")
-    numbers = {name: _numbers(rows, header, name) for name in header if name not in ignore}
+    used = [name for name in header if name not in ignore or name in (weights, target)]
+    numbers: dict[str | None, Array] = {name: _numbers(rows, lines, header, name) for name in used}
     values = np.stack([numbers[name] for name in columns], axis=1)
-    return Sheet(
-        header,
-        rows,
-        columns,
-        values,
-        None if weights is None else numbers[weights],
-        None if target is None else numbers[target],
-    )
+    return Sheet(header, rows, columns, values, numbers.get(weights), numbers.get(target), lines)
 
 
-def _numbers(rows: Sequence[Sequence[str]], header: Sequence[str], name: str) -> Array:
+def _numbers(rows: Sequence[Sequence[str]], lines: Sequence[int], header: Sequence[str], name: str) -> Array:
     """One column as finite numbers."""
     place = header.index(name)
     texts = [row[place] for row in rows]
@@ -131,13 +121,13 @@ def _numbers(rows: Sequence[Sequence[str]], header: Sequence[str], name: str) ->
             except ValueError:
                 if text.strip().lower() not in ("", "na", "null", "none"):
                     raise ValueError(
-                        f"line {i + 2}: column {name!r} holds {text!r}, which is no number; "
+                        f"line {lines[i]}: column {name!r} holds {text!r}, which is no number; "
                         f"leave the column out with --ignore {name}"
                     ) from None
     bad = np.flatnonzero(~np.isfinite(column))
     if bad.size:
         more = f" ({bad.size} such lines)" if bad.size > 1 else ""
-        raise ValueError(f"line {bad[0] + 2}: column {name!r} has no finite number{more}; fill or remove them first")
+        raise ValueError(f"line {lines[bad[0]]}: column {name!r} has no finite number{more}; fill or remove them first")
     return column
 
 
@@ -152,8 +142,8 @@ def objective_of(sheet: Sheet, name: str, *, seed: int = 0) -> SetFunction:
         raise ValueError(f"the objective is one of {', '.join(OBJECTIVES)}, not {name!r}")
     X, weights = sheet.values, sheet.weights
     if weights is not None and (weights < 0).any():
-        line = int(np.argmax(weights < 0))
-        raise ValueError(f"line {line + 2}: the weight {weights[line]:g} is negative; weights are at least 0")
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"line {sheet.line(row)}: the weight {weights[row]:g} is negative; weights are at least 0")
     if (sheet.target is None) != (name != "regression"):
         raise ValueError("regression needs --target COLUMN" if name == "regression" else f"{name} takes no --target")
     if weights is not None and name not in ("facility", "cosine"):
@@ -161,10 +151,8 @@ def objective_of(sheet: Sheet, name: str, *, seed: int = 0) -> SetFunction:
     if name == "coverage":
         if (X < 0).any():
             row, column = (int(i) for i in np.argwhere(X < 0)[0])
-            raise ValueError(
-                f"line {row + 2}: column {sheet.columns[column]!r} is {X[row, column]:g}; coverage counts entries "
-                "of at least 0"
-            )
+            where = f"line {sheet.line(row)}: column {sheet.columns[column]!r}"
+            raise ValueError(f"{where} is {X[row, column]:g}; coverage counts entries of at least 0")
         reached = (X > 0).any(axis=0)
         return Coverage(X, weights=np.where(reached, 1.0 / max(int(reached.sum()), 1), 0.0))
     varies = np.ptp(X, axis=0) > 0.0
@@ -325,7 +313,7 @@ def _chosen(f: SetFunction, k: int, tau: int, method: str, seconds: float, scree
 
 def _names(sheet: Sheet, found: Choice, whole: str, elements: Sequence[int]) -> list[Any]:
     """Line numbers of rows, or names of columns."""
-    return [sheet.columns[i] if whole == "columns" else i + 2 for i in elements]
+    return [sheet.columns[i] if whole == "columns" else sheet.line(i) for i in elements]
 
 
 def _write(sheet: Sheet, found: Choice, objective: str, folder: Path) -> list[Path]:

@@ -103,5 +103,9 @@ def _share(series: Array) -> Array:
     if not len(finite):
         return np.full_like(series, np.nan)
     low, high = float(finite.min()), float(finite.max())
-    # Halved, so that the difference of the largest doubles does not overflow.
-    return np.full_like(series, 0.5) + 0.0 * series if low == high else (series / 2 - low / 2) / (high / 2 - low / 2)
+    if low == high:
+        return np.full_like(series, 0.5) + 0.0 * series
+    # In units of the largest, so that neither the largest doubles overflow nor the smallest vanish.
+    unit = max(-low, high)
+    low, high = low / unit, high / unit
+    return np.asarray((series / unit - low) / (high - low))

@@ -102,6 +102,8 @@ def tune(
     domain = space_from(space)
     chosen, settings = _policy(policy, options, epochs, bool(transfer))
     done = _check_journal(journal, resume)
+    if out is not None:
+        _check_folder(Path(out))
     found = earlier_studies(transfer, domain, direction=direction, besides=journal)
     if transfer:
         settings["tasks"] = as_begun(journal, found.tasks)
@@ -148,6 +150,7 @@ _USUAL = {
     (False, True): "RMGPUCB",
     (True, True): "RMBOBOS",
 }  # by whether runs have epochs, and whether there are earlier studies
+_OBJECTS = ("perturbation", "others")  # arguments that TOML has no words for
 
 
 def _policy(
@@ -163,6 +166,8 @@ def _policy(
         raise ValueError(f"--epochs {epochs} and --option epochs={options['epochs']} contradict each other")
     given = {"domain", *options, *(["tasks"] if transfer else [])}
     for key, parameter in wanted.items():
+        if key in _OBJECTS and parameter.default is parameter.empty:
+            raise ValueError(f"{chosen.__name__} needs {key}=, an object that no --option can be: use it from Python")
         if parameter.default is parameter.empty and key not in given:
             needed = {"epochs": "--epochs N", "tasks": "--transfer JOURNAL"}.get(key, f"--option {key}=...")
             raise ValueError(f"{chosen.__name__} needs {needed}")
@@ -181,6 +186,17 @@ def _check_journal(journal: str | os.PathLike[str] | None, resume: bool) -> int:
     if not resume and path.exists() and path.stat().st_size:
         raise ValueError(f"{path} exists; add --resume to continue it, or choose another --journal")
     return sum(event["event"] == "told" for event in Journal(path).read()[1])
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder that cannot be made, before hours are spent on what it should hold."""
+    place = out
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise ValueError(f"the page needs a folder, and {place} is a file; choose another --out, or --no-page")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise ValueError(f"nothing can be written in {place}; choose another --out, or --no-page")
 
 
 def _finish(

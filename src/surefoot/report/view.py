@@ -90,7 +90,8 @@ class Coordinate:
             axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
         elif self.whole:
             axes.locator_params(axis=which, integer=True)
-        limits(self.low, self.high)
+        around = 0.0 if self.high > self.low else 0.5 * max(abs(self.low), 1e-3)  # one value only: put it in the middle
+        limits(self.low - around, self.high + around)
 
 
 def coordinates(domain: Domain) -> list[Coordinate]:

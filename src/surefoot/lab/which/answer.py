@@ -5,7 +5,7 @@
 >>> advise({"special": "drift,epochs"})
 Traceback (most recent call last):
 ...
-ValueError: no class answers drift and epochs together: drift is for TVGPUCB and RGPUCB; epochs is for BOBOS ...
+ValueError: no class answers drift and epochs together: drift is for TVGPUCB and RGPUCB; epochs is for BOBOS, ...
 """
 
 from __future__ import annotations
@@ -281,6 +281,8 @@ def _refuse(question: Question, value: str, settled: Mapping[str, str]) -> None:
     only = candidates(settled)
     if value in list(question.choices)[:1] or value.lower() in (only[0].word, only[0].name.lower()):
         return
+    if f"{question.key}={value}" in only[0].holds:
+        return
     if question.key == "matters":
         raise ValueError(f"matters={value} is not to be chosen: the other answers lead to {only[0].name} alone")
     said = ", ".join(f"{key}={word}" for key, word in settled.items() if key != "points")
@@ -327,9 +329,10 @@ def _contradiction(answers: Mapping[str, str]) -> str:
         if left:
             said = _listed(f"{name}={value}" for name, value in answers.items() if name not in ("goal", key))
             return f"{key}={answers[key]} does not go with {said}: {_limits(key, left)}"
-    homes = [f"{word} is for {_listed(e.name for e in _homes(word))}" for word in special]
+    homes = [f"{word} is for {_listed(e.name for e in _homes(word, goal))}" for word in special]
     if goal == "region":
-        able = [e for word in special for e in _homes(word) if not e.snippet and "region" in _abilities(e).goals]
+        near = [e for word in special for e in _homes(word, goal)]
+        able = [e for e in near if goal in ({e.goal} if e.snippet else _abilities(e).goals)]
         hint = f"; {_listed(dict.fromkeys(e.name for e in able))} can map a region" if able else ""
         return f"no class maps a region with {_listed(special)}: {'; '.join(homes)}{hint}"
     return f"no class answers {_listed(special)} together: {'; '.join(homes)}. Leave out what matters less"
@@ -346,12 +349,13 @@ def _limits(key: str, left: Sequence[Entry]) -> str:
     return f"choose among {_listed((entry.word for entry in left), 'or')}"
 
 
-def _homes(word: str) -> list[Entry]:
-    """The entries that can do with one special thing."""
+def _homes(word: str, goal: str) -> list[Entry]:
+    """The entries that can do with one special thing; what is for regions alone is named where one is looked for."""
     return [
         entry
         for entry in entries()
         if (word in (entry.special or ()) if entry.snippet else word in _abilities(entry).handles)
+        and not (entry.snippet and entry.goal == "region" != goal)
     ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from surefoot.lab.which.combined import COMBINED
 from surefoot.lab.which.entry import Entry
 from surefoot.lab.which.whole import OTHERS, WHOLE
 
@@ -292,7 +293,7 @@ def entries() -> tuple[Entry, ...]:
     >>> len({entry.word for entry in entries()}) == len(entries())
     True
     """
-    return (*_POLICIES, *WHOLE)
+    return (*_POLICIES, *WHOLE, *COMBINED)
 
 
 def find(use: str) -> Entry:

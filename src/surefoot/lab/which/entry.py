@@ -51,6 +51,8 @@ class Entry:
         What it takes, where it does not follow from the class.
     extra : str
         The extra to install, or the name of another library.
+    holds : tuple of str
+        Answers to questions that do not arise here, as ``key=value``, which are true anyhow.
 
     >>> Entry("surefoot.GPUCB", "guarantee", "a bound", "It has one.", "docs/policies/gp-ucb.md").name
     'GPUCB'
@@ -71,6 +73,7 @@ class Entry:
     snippet: str = ""
     needs: tuple[str, ...] = ()
     extra: str = ""
+    holds: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -235,6 +235,7 @@ WHOLE = (
             "surefoot.StableOpt: the other one only ever harms you (special=perturbation)",
             "surefoot.TVGPUCB: the world moves by itself and does not answer (special=drift)",
         ),
+        holds=("points=candidates",),
     ),
     Entry(
         "surefoot.private.Curator",
@@ -254,6 +255,7 @@ WHOLE = (
             "surefoot.private.Modeler with policy=: the release explored by another policy, such as TruVaR",
             "any other policy: the owner of the data can run it, and nothing has to leave",
         ),
+        holds=("points=candidates",),
     ),
     Entry(
         "surefoot.federated.Agent",
@@ -301,6 +303,7 @@ WHOLE = (
             "surefoot select FILE.csv --k 8 --tau 2: the same from a terminal",
             "surefoot.RobustBatch: the items are measurements of an unknown function (special=losses)",
         ),
+        holds=("special=losses", "points=candidates"),
     ),
     Entry(
         "surefoot.attack.bos2",
@@ -313,6 +316,7 @@ WHOLE = (
         snippet=_ATTACK,
         needs=("a function from images to scores, a ball that perturbations stay in, and a budget of queries",),
         instead=("Foolbox or ART: gradients of the model are known, or queries cost nothing",),
+        holds=("special=perturbation",),
     ),
     Entry(
         "surefoot.bridge.optuna.SurefootSampler",
@@ -326,6 +330,7 @@ WHOLE = (
         needs=("an Optuna study",),
         extra="optuna",
         instead=("Optuna's own TPESampler: deep trees of conditions and hundreds of trials",),
+        holds=("points=space",),
     ),
     Entry(
         "optuna.create_study",

@@ -38,7 +38,7 @@ claims = [
     "bos2/cifar10-ablation",
     source="Kharkovskii 2020 (thesis), section 5.3.2, Table 5.4",
     data=Data("published", "cifar10"),
-    quick=Budget(4, pixels="clipped", budget=150, targets=2, architecture="small", epochs=4),
+    quick=Budget(4, pixels="clipped", budget=100, targets=2, architecture="small", epochs=2),
     full=Budget(180, minutes=60, pixels="pressed", budget=900, targets=9, architecture="small"),
     priority=3,
 )

@@ -77,7 +77,7 @@ claims = [
     "fts/landmine",
     source=SOURCE + "Fig. 2a (5.2a)",
     data=Data("published", "landmine"),
-    quick=Budget(3, targets=2, counts=(100,), horizon=20),
+    quick=Budget(3, targets=1, counts=(100,), horizon=15, length=10),
     full=Budget(20, minutes=120, targets=6, counts=COUNTS, horizon=50),
 )
 def run(replicate: Replicate) -> Mapping[str, Trace]:

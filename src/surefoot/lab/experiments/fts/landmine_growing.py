@@ -21,7 +21,7 @@ claims = [
     "fts/landmine-growing",
     source=SOURCE + "Fig. B.1a",
     data=Data("published", "landmine"),
-    quick=Budget(3, horizon=50),
+    quick=Budget(3, horizon=8, length=8),
     full=Budget(50, minutes=60, horizon=50),
 )
 def run(replicate: Replicate) -> Mapping[str, Trace]:

@@ -55,7 +55,7 @@ claims = [
     "fts/landmine-other-targets",
     source=SOURCE + "Fig. B.2",
     data=Data("published", "landmine"),
-    quick=Budget(3, fields=(1, 2), horizon=50),
+    quick=Budget(3, fields=(1, 2), horizon=20, length=10),
     full=Budget(50, minutes=60, fields=FIELDS, horizon=50),
 )
 def run(replicate: Replicate) -> Mapping[str, Trace]:

@@ -64,7 +64,7 @@ claims = [
     "fts/landmine-runtime",
     source=SOURCE + "Fig. 3a, d (5.3a, d)",
     data=Data("published", "landmine"),
-    quick=Budget(2, horizon=15, agents=AGENTS),
+    quick=Budget(2, horizon=8, length=10, agents=AGENTS),
     full=Budget(20, minutes=60, horizon=50, agents=AGENTS),
 )
 def run(replicate: Replicate) -> Mapping[str, Trace]:

@@ -40,7 +40,7 @@ claims = [
     "fts/schedules",
     source=SOURCE + "companion",
     data=Data("published", "landmine"),
-    quick=Budget(3, targets=1, horizon=15, scales=()),
+    quick=Budget(3, targets=1, horizon=12, length=10, scales=()),
     full=Budget(20, minutes=110, targets=6, horizon=50, scales=SCALES),
 )
 def run(replicate: Replicate) -> Mapping[str, Trace]:

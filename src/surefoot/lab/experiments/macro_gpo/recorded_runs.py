@@ -68,7 +68,7 @@ claims = [
             )
         ],
         marks=("card",),
-        note="50 runs each, anytime 25 in quick; by chance alone one of twelve ranges misses half the time",
+        note="50 runs each, anytime 10 in quick; by chance alone one of twelve ranges misses half the time",
     ),
 ]
 
@@ -134,7 +134,7 @@ def spread(route: Route, record: Recording, runs: list[Policy]) -> Trace:
     "macro-gpo/recorded-runs",
     source="runs published with the code of Kharkovskii, Ling, Low 2020",
     data=Data("published", "macro_gpo_plankton"),
-    quick=Budget(4, draws=50, anytime=25, iterations=1500),
+    quick=Budget(4, draws=50, anytime=10, iterations=1500),
     full=Budget(4, minutes=60, draws=50, anytime=50, iterations=1500),
     limit=4,
 )

@@ -52,6 +52,14 @@ def test_untargeted(setting):
     assert (predict(found).argmax(axis=1) != labels).tolist() == [r.success for r in attack.results] == [True] * 3
 
 
+def test_a_column_of_classes_is_no_one_hot_row(setting):
+    _, classifier, x, labels = setting
+    attack = SurefootEvasion(classifier, FAST, eps=0.15, max_queries=100)
+    assert np.array_equal(attack.generate(x, labels[:, None]), attack.generate(x, labels))
+    with pytest.raises(ValueError, match="y has shape"):
+        attack.generate(x, labels[:, None, None])
+
+
 def test_targeted_with_one_hot_rows(setting):
     predict, classifier, x, labels = setting
     targets = (labels + 1) % 3

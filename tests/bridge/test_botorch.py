@@ -175,6 +175,16 @@ def test_a_batch_of_fantasies():
         assert close(made.covariance_matrix[i, j], direct.cov(X[:2]))
 
 
+def test_joint_points_may_be_equal_or_many():
+    """Their covariance is singular: it is neither factorized where nobody asked, nor without jitter."""
+    model = GPModel(GP(SE(0.2), noise=1e-4).condition([[0.3], [0.8]], [1.0, 0.0]))
+    line = torch.linspace(0.0, 1.0, 200, dtype=torch.float64)[:, None]
+    assert close(model.posterior(line).mean.flatten(), model.posterior(line.unsqueeze(-2)).mean.flatten())
+    twice = line[[5, 5]]
+    assert model.posterior(twice).rsample(torch.Size([3])).shape == (3, 2, 1)
+    assert bool(qLogNoisyExpectedImprovement(model, X_baseline=line[[60, 60]])(twice[None]).isfinite().all())
+
+
 def test_acquisitions_of_botorch_optimize_a_surefoot_model():
     model = GPModel(GP(SE(0.3), noise=1e-3).condition(X, Y))
     bound = UpperConfidenceBound(model, beta=4.0)

@@ -292,12 +292,20 @@ def test_the_reduction_under_both_optimizers():
     assert torch.autograd.gradcheck(rule, (inner,), eps=1e-7, atol=1e-3)
 
 
+def test_a_point_that_is_pending_twice():
+    rule = TruncatedVarianceReduction(surfaces()["surefoot"], tensor(SQUARE), width=2.0, target=0.1)
+    point = tensor(SQUARE)[7:8]
+    free = rule(point[None])
+    rule.set_X_pending(torch.cat([point, point]))
+    assert 0.0 <= float(rule(point[None])) < float(free)
+
+
 def test_bad_arguments_of_the_reduction():
     model = surfaces()["surefoot"]
     good = {"points": tensor(SQUARE), "width": 2.0, "target": 0.2}
     for option, value in [
         ("points", tensor(SQUARE)[:0]), ("width", 0.0), ("target", -1.0), ("target", math.nan), ("ratio", 1.0),
-        ("noise", -1.0),
+        ("noise", -1.0), ("threshold", math.nan),
     ]:  # fmt: skip
         with pytest.raises(ValueError, match=option):
             TruncatedVarianceReduction(model, **{**good, option: value})

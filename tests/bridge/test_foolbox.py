@@ -96,9 +96,21 @@ def test_l2_and_channels_last():
     assert success.all()
 
 
+def test_an_epsilon_of_nothing_asks_nothing():
+    host, x = Model(), images()
+    labels = host.logits(x).argmax(axis=1)
+    attack = SurefootAttack(FAST, budget=100)
+    _, clipped, success = attack(host.model, x, labels, epsilons=[0.15, 0.0])
+    assert success.tolist() == [[True] * 3, [False] * 3]
+    assert np.array_equal(clipped[1], x)
+    assert attack.results == []
+
+
 def test_bad_arguments():
     with pytest.raises(ValueError, match="norm"):
         SurefootAttack(norm="l1")
+    with pytest.raises(TypeError, match="method must be an Attack"):
+        SurefootAttack("BOS2")
     with pytest.raises(TypeError):
         SurefootAttack(FAST)(Model().model, images(), np.zeros(3, dtype=int), epsilons=0.1, steps=4)
 

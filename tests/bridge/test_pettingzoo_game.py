@@ -109,6 +109,10 @@ def test_agents_and_policies_are_checked():
         Episodes(tag(), {"agent_0": LinearPolicy(spaces.Box(-1.0, 1.0, (12,)), spaces.Discrete(5))})
     with pytest.raises(ValueError, match="episodes"):
         Episodes(tag(), episodes=0)
+    with pytest.raises(TypeError, match="aec_to_parallel"):
+        environment_game(simple_tag_v3.env(max_cycles=5))
+    with pytest.raises(ValueError, match="scale"):
+        Episodes(tag(), scale=(1.0,))
     with pytest.raises(ValueError, match="scale"):
         Episodes(tag(), scale=(1.0, 0.0))
 

@@ -295,6 +295,33 @@ def test_a_restarted_coordinator_continues(tmp_path):
         private(clip=3.0, **files)
 
 
+def test_a_coordinator_that_cannot_be_made_holds_no_file(tmp_path):
+    files = {"journal": tmp_path / "broadcasts.jsonl", "vectors": tmp_path / "private.jsonl"}
+    files["vectors"].write_text("the vectors of another day\n")
+    with pytest.raises(ValueError, match="line 1 is damaged") as held:  # as long as it is looked at
+        private(**files)
+    files["vectors"].unlink()
+    with private(**files) as coordinator:
+        feed(coordinator, vectors())
+        coordinator.release(0)
+    assert held.value is not None
+
+
+def test_the_public_and_the_private_file_cannot_be_exchanged(tmp_path):
+    one, other = tmp_path / "broadcasts.jsonl", tmp_path / "private.jsonl"
+    with private(journal=one, vectors=other) as coordinator:
+        feed(coordinator, vectors())
+        coordinator.release(0)
+    before = one.read_bytes(), other.read_bytes()
+    for exchanged in ({"journal": other, "vectors": one}, {"vectors": one}, {"journal": other}):
+        with pytest.raises(ValueError, match="exchanged") as held:
+            private(**exchanged)
+        assert held.value is not None
+    assert (one.read_bytes(), other.read_bytes()) == before
+    with private(journal=one, vectors=other) as again:
+        assert again.round == 1
+
+
 def test_vectors_are_kept_only_where_the_caller_says(tmp_path):
     rows = vectors()
     with private(journal=tmp_path / "public.jsonl") as coordinator:

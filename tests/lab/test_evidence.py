@@ -198,3 +198,14 @@ def test_the_picture_is_readable_and_holds_every_family():
     ElementTree.fromstring(drawn)
     families = {id.split("/")[0] for id in KEPT.records}
     assert drawn.count('text-anchor="end"') >= len(families)
+
+
+def test_a_file_of_the_same_name_that_is_something_else_is_left_out(tmp_path):
+    for name, text in {"a": "{}", "b": "[1]", "c": "not JSON"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text(text)
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "evidence" / "not-run.toml").write_text("")
+    lines = keep([tmp_path], tmp_path)
+    assert len(lines) == 3
+    assert all("left out" in line for line in lines)

@@ -156,6 +156,16 @@ def test_stored_results_of_another_experiment_are_refused(tmp_path):
         Results.load(tmp_path / "planted/lost", planted.run_truths)
 
 
+@pytest.mark.parametrize("text", ["{}", "[1]", "not JSON", ""])
+def test_resume_refuses_a_file_that_holds_no_results_and_leaves_it(tmp_path, text):
+    file = tmp_path / "planted/truths/results.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"results\.json (is not JSON|holds no results)"):
+        run(planted.run_truths, out=tmp_path, workers=0, resume=True)
+    assert file.read_text() == text
+
+
 def test_an_experiment_may_read_the_results_of_another(tmp_path):
     with pytest.raises(MissingData, match="surefoot reproduce planted/truths"):
         run(planted.run_overall, out=tmp_path, workers=0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import opendp.prelude as dp
@@ -131,3 +133,22 @@ def test_without_opendp_the_error_says_what_to_install(monkeypatch):
     with pytest.raises(MissingExtra, match=r"pip install 'surefoot\[private\]'"):
         SystemNoise().gaussian([1.0], 1.0)
     assert SystemNoise().normal(3).shape == (3,)  # needs the operating system only
+
+
+INTERRUPTED = """
+import os, signal, threading
+from surefoot.private import SystemNoise
+SystemNoise.certified_scale(1.0, 1e-3)  # OpenDP is loaded
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    for step in range(100):
+        SystemNoise.certified_scale(1.0 + 0.01 * (step + 1), 1e-3)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_during_a_search_for_the_scale_is_heard():
+    """An exception inside OpenDP's callback would end the process by a fault, or be lost."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr

@@ -152,6 +152,17 @@ def test_swaps_keep_what_cannot_be_improved():
     assert found.value <= better.value < poor.value
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-300, 1e12])
+def test_the_integer_program_does_not_depend_on_the_unit(scale):
+    """The solver's tolerances are absolute: tiny weights were called optimal anywhere."""
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        covers, weights = rng.random((12, 60)) < 0.2, rng.random(60)
+        found = coverage_milp(Coverage(covers, weights=weights * scale), range(12), 4)
+        assert found.value == pytest.approx(scale * worst(Coverage(covers, weights=weights), range(12), 4), rel=1e-9)
+        assert found.proved
+
+
 @pytest.mark.parametrize("adversary", [*EXACT, *HEURISTICS, coverage_milp, attack])
 def test_nothing_and_everything(adversary):
     objective = coverage(0)

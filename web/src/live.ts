@@ -154,7 +154,10 @@ export function useLoad<T>(load: () => Promise<T>, every = 0): Loaded<T> {
   useEffect(() => {
     let over = false;
     let timer = 0;
+    let asking = false; // one question at a time: a second would go on asking beside the first
     async function ask(): Promise<void> {
+      if (asking) return;
+      asking = true;
       let wait = every;
       if (!document.hidden) {
         try {
@@ -166,10 +169,10 @@ export function useLoad<T>(load: () => Promise<T>, every = 0): Loaded<T> {
           if (over) return;
           const what = error instanceof Problem ? error : new Problem(0, String(error));
           setProblem(what);
-          if ([401, 403, 404].includes(what.status)) return;
-          wait = Math.max(every, 5_000);
+          wait = [401, 403, 404].includes(what.status) ? 0 : Math.max(every, 5_000);
         }
       }
+      asking = false;
       if (wait) timer = window.setTimeout(() => void ask(), wait);
     }
     const shown = () => {

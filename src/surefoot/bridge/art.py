@@ -128,12 +128,12 @@ class SurefootEvasion(EvasionAttack):
         Parameters
         ----------
         x : array of shape (n, H, W, c), (n, c, H, W) or (n, H, W)
-        y : array of shape (n,) or (n, classes), optional
+        y : array of shape (n,), (n, 1) or (n, classes), optional
             Classes, or one-hot rows: to be reached if ``targeted``, else the true ones. None: what the classifier says.
         """
         if kwargs:
             raise TypeError(f"generate() takes x and y, not {next(iter(kwargs))!r}")
-        classes = None if y is None else [int(c) for c in (np.argmax(y, axis=1) if np.ndim(y) == 2 else np.asarray(y))]
+        classes = None if y is None else _classes(np.asarray(y))
         if self.targeted and classes is None:
             raise ValueError("a targeted attack needs y, the classes to reach")
         first = self.channels_first
@@ -159,3 +159,10 @@ class SurefootEvasion(EvasionAttack):
             seed=self.seed,
         )
         return np.stack([result.adversarial for result in self.results]).astype(dtype)
+
+
+def _classes(y: np.ndarray) -> list[int]:
+    """The class of each image; a single column holds classes, as everywhere in ART, not one-hot rows."""
+    if y.ndim > 2:
+        raise ValueError(f"y has shape (n,), (n, 1) or (n, classes), got {y.shape}")
+    return [int(c) for c in (np.argmax(y, axis=1) if y.ndim == 2 and y.shape[1] > 1 else y.ravel())]

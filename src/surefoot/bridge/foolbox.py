@@ -66,7 +66,7 @@ class SurefootAttack(FixedEpsilonAttack):
     Attributes
     ----------
     results : list of AttackResult
-        Of the last epsilon: queries, traces, rounds.
+        Of the last epsilon: queries, traces, rounds. Empty where it was 0, for which nothing is asked.
 
     >>> SurefootAttack(norm="l2").distance
     LpDistance(2)
@@ -84,6 +84,8 @@ class SurefootAttack(FixedEpsilonAttack):
         self.method, self.norm, self.budget, self.logits, self.seed = method, norm, budget, logits, seed
         self.results: list[AttackResult] = []
         Ball(1.0, norm)  # refuses an unknown norm here, not in the middle of a run
+        if method is not None and not isinstance(method, Attack):
+            raise TypeError(f"method must be an Attack of Surefoot, such as BOS2(), got {method!r}")
 
     @property
     def distance(self) -> Any:
@@ -103,6 +105,9 @@ class SurefootAttack(FixedEpsilonAttack):
             targets = [int(target) for target in wanted.target_classes.numpy()]
         else:
             raise NotSupported(f"SurefootAttack knows Misclassification and TargetedMisclassification, not {wanted!r}")
+        if epsilon == 0.0:  # usual in lists of epsilons: what the model says of the images as they are
+            self.results = []
+            return restore(x)
         given = x.numpy()
         axis = get_channel_axis(model, given.ndim) if given.ndim == 4 else None
 

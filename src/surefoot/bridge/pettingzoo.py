@@ -1,7 +1,8 @@
 """Players as agents of PettingZoo environments: everybody chooses the parameters of its controller, then all run.
 
 An action of the game is the parameter vector of a controller; its payoff is the mean return of some episodes. Any
-parallel environment whose agents observe boxes will do; sequential ones are converted by PettingZoo itself.
+parallel environment whose agents observe boxes will do; sequential ones are converted by PettingZoo's own
+``aec_to_parallel``.
 
 >>> import os; os.environ["SDL_VIDEODRIVER"] = "dummy"
 >>> from mpe2 import simple_tag_v3
@@ -33,6 +34,8 @@ if importlib.util.find_spec("pettingzoo") is None:
     from surefoot.loop.errors import MissingExtra
 
     raise MissingExtra("the PettingZoo bridge needs PettingZoo: pip install 'surefoot[pettingzoo]'")
+
+from pettingzoo import AECEnv
 
 from surefoot.bridge.gymnasium import LinearPolicy
 from surefoot.experimental import experimental
@@ -93,7 +96,12 @@ class Episodes:
     ) -> None:
         if episodes < 1:
             raise ValueError(f"episodes must be at least 1, got {episodes!r}")
-        if scale is not None and not scale[0] < scale[1]:
+        if isinstance(env, AECEnv):
+            raise TypeError(
+                "this environment lets its agents move one after the other: make it parallel, by parallel_env() of its "
+                "module or pettingzoo.utils.conversions.aec_to_parallel(env)"
+            )
+        if scale is not None and not (len(scale) == 2 and scale[0] < scale[1]):
             raise ValueError(f"scale is a range, the lower end first, got {scale!r}")
         self.env, self.episodes, self.rewards, self.scale, self.seed = env, episodes, rewards, scale, seed
         self.agents = list(env.possible_agents)

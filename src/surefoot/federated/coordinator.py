@@ -168,13 +168,15 @@ class Coordinator:
         self.public_coin, self.average_uniform, self.sensitivity = public_coin, average_uniform, sensitivity
         self.ledger, self.noise = ledger, SystemNoise() if noise is None else noise
         self.assigned = self.regions.assign(self.agents)
-        self._newest = np.full(self.agents, -1)
-        self._vectors = np.zeros((self.agents, features.count))
+        self._newest, self._vectors = np.full(self.agents, -1), np.zeros((self.agents, features.count))
         self._released: dict[int, Broadcast] = {}
         self._warn()
-        self._journal, self._private = self._open(journal), self._open(vectors)
-        if self._private is not None and os.name == "posix":
-            self._private.path.chmod(0o600)
+        self._journal, self._private = (None if path is None else Journal(path) for path in (journal, vectors))
+        try:
+            self._open()
+        except BaseException:  # the first file is not kept because of the second
+            self.close()
+            raise
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -184,23 +186,24 @@ class Coordinator:
         names += ["public_coin", "average_uniform", "sensitivity"]
         return {"features": self.features.hash, **{name: pack(getattr(self, name)) for name in names}}
 
-    def _open(self, path: Path | None) -> Journal | None:
-        if path is None:
-            return None
-        journal = Journal(path)
-        for event in journal.open({"coordinator": self.config()}):
-            if event["event"] == "released":
-                broadcast = Broadcast(**{key: value for key, value in event.items() if key != "event"})
-                self._released[broadcast.round] = broadcast
-            else:
-                self._keep(event["agent"], event["round"], np.asarray(event["vector"]))
-        return journal
+    def _open(self) -> None:
+        for journal, kind in ((self._journal, "released"), (self._private, "collected")):
+            if journal is None:
+                continue
+            for event in journal.open({"coordinator": self.config()}):
+                if event.pop("event") != kind:
+                    raise ValueError(f"{journal.path} has no events {kind!r}: are journal and vectors exchanged?")
+                if kind == "released":
+                    self._released[event["round"]] = Broadcast(**event)
+                else:
+                    self._newest[event["agent"]], self._vectors[event["agent"]] = event["round"], event["vector"]
+            if kind == "collected" and os.name == "posix":
+                journal.path.chmod(0o600)
 
     def close(self) -> None:
         """Release the files, if there are any."""
-        for journal in (self._journal, self._private):
-            if journal is not None:
-                journal.close()
+        for journal in filter(None, (self._journal, self._private)):
+            journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -248,7 +251,7 @@ class Coordinator:
             return False
         if self._private is not None:
             self._private.append({"event": "collected", **message.to_fields()})
-        self._keep(message.agent, message.round, message.vector)
+        self._newest[message.agent], self._vectors[message.agent] = message.round, message.vector
         return True
 
     def collect_all(self, round: int, vectors: Array) -> None:
@@ -280,9 +283,6 @@ class Coordinator:
         limit = HUGE * self.features.count**0.5
         if np.abs(vector).max() > limit or np.linalg.norm(vector) > limit:  # in this order: a square may overflow
             raise ValueError(f"{who}: its vector is longer than {limit:.4g}, which no draw is")
-
-    def _keep(self, agent: int, round: int, vector: Array) -> None:
-        self._newest[agent], self._vectors[agent] = round, vector
 
     # -- releasing ----------------------------------------------------------------------------------------------------
 
@@ -353,8 +353,7 @@ class Coordinator:
 
     def _event(self, weights: Array) -> GaussianEvent:
         z = self.noise_multiplier
-        exact = self.sensitivity == "exact"
-        return GaussianEvent(effective_multiplier(z, weights) if exact else z, self.sampling)
+        return GaussianEvent(effective_multiplier(z, weights) if self.sensitivity == "exact" else z, self.sampling)
 
     def plan(self, rounds: int | None = None) -> list[GaussianEvent]:
         """Return what so many releases will be charged, each; all of them by default."""

@@ -27,7 +27,7 @@ from typing import Any
 from rich.console import Console
 
 from surefoot.lab.experiment import find, names
-from surefoot.lab.results import FILE, Results
+from surefoot.lab.results import FILE, Results, read
 from surefoot.loop.journal import write_atomically
 
 __all__ = ["Evidence", "evidence", "keep", "problems", "record"]
@@ -68,7 +68,7 @@ def record(file: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        The experiment is not one of Surefoot's, or no repetition was completed.
+        The file or the experiment is not one of Surefoot's, or no repetition was completed.
 
     >>> import tempfile
     >>> results = Results.fresh(find("gp-ucb/regret-bound"), "quick")
@@ -80,7 +80,7 @@ def record(file: str | os.PathLike[str]) -> dict[str, Any]:
     ValueError: gp-ucb/regret-bound: no repetition was completed
     """
     path = Path(file)
-    data = json.loads(path.read_text())
+    data = read(path)
     if not data["repetitions"]:
         raise ValueError(f"{data['id']}: no repetition was completed")
     results = Results.load(path.parent, find(data["id"]))

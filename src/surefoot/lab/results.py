@@ -28,6 +28,7 @@ from surefoot.loop.journal import write_atomically
 __all__ = ["Failure", "Results", "markdown"]
 
 FILE = "results.json"
+KEYS = {"id", "source", "settings", "repetitions", "methods", "claims", "failures", "environment"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Results:
     @classmethod
     def load(cls, folder: Path, experiment: Experiment) -> Results:
         """Read results back, to add repetitions or to judge them again."""
-        data = json.loads((folder / FILE).read_text())
+        data = read(folder / FILE)
         if data["id"] != experiment.id:
             raise ValueError(f"{folder / FILE} holds {data['id']!r}, not {experiment.id!r}")
         results = cls(experiment, data["settings"], seconds=data["environment"].get("seconds", 0.0))
@@ -153,6 +154,17 @@ class Results:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / FILE, _layout(data))
         return data
+
+
+def read(file: Path) -> dict[str, Any]:
+    """Return the content of a ``results.json``; a file of that name that is something else is a ``ValueError``."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} is not JSON: {error}") from None
+    if not isinstance(data, dict) or not data.keys() >= KEYS:
+        raise ValueError(f"{file} holds no results of an experiment")
+    return data
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,10 @@ from __future__ import annotations
 
 import math
 import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
@@ -250,9 +254,26 @@ def _certified(epsilon: float, delta: float) -> float:
         return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=scale)), delta)
 
     try:
-        return float(dp.binary_search_param(make, d_in=1.0, d_out=(epsilon, delta)))
+        with _uninterrupted():
+            return float(dp.binary_search_param(make, d_in=1.0, d_out=(epsilon, delta)))
     except dp.OpenDPException:
         raise ValueError(f"no scale is certified for epsilon = {epsilon:g} and delta = {delta:g}") from None
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Keep Ctrl-C waiting for a moment: OpenDP's search calls back, and an exception in there ends the process."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield
+        return
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ where nothing stands out, as in a large robust selection, it may not come: then 
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -40,6 +41,7 @@ Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 LEVELS = 20_000  # items up to which a facility location is rewritten as a coverage
+DIGITS = 20  # binary ones of the sum of all weights in the solver; powers of two scale exactly
 
 
 def covers(objective: SetFunction, S: Indices) -> bool:
@@ -132,8 +134,10 @@ def coverage_milp(objective: SetFunction, S: Elements, tau: int, *, seconds: flo
     constraints = [LinearConstraint(count.tocsr(), k - deletions, k - deletions)]
     if links:
         constraints.append(LinearConstraint(rows.tocsr(), 0.0, np.inf))
+    # The solver's tolerances are absolute: weights are brought to a size at which they are small.
+    unit = 2.0 ** max(round(math.log2(weights.sum())) - DIGITS, -1000) if weights.size else 1.0
     solution = milp(
-        np.concatenate([price, weights[many]]),
+        np.concatenate([price, weights[many]]) / unit,
         integrality=np.concatenate([np.ones(k), np.zeros(p)]),
         bounds=Bounds(0.0, 1.0),
         constraints=constraints,
@@ -149,5 +153,5 @@ def coverage_milp(objective: SetFunction, S: Elements, tau: int, *, seconds: flo
     bound = value
     if status != "optimal":
         dual = getattr(solution, "mip_dual_bound", None)
-        bound = min(max(best.bound, -np.inf if dual is None else float(dual)), value)
+        bound = min(max(best.bound, -np.inf if dual is None else unit * float(dual)), value)
     return Attack(removed, value, status, bound, time.perf_counter() - start, "coverage_milp")

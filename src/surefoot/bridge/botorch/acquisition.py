@@ -262,6 +262,8 @@ class TruncatedVarianceReduction(_Believing):
             raise NotSupported(
                 "truncated variances are those of one process, not of an ensemble; use one of its members"
             )
+        if threshold is not None and not math.isfinite(threshold):
+            raise ValueError(f"threshold must be finite, got {threshold!r}")
         if noise is not None and not (noise >= 0 and math.isfinite(noise)):
             raise ValueError(f"noise is a variance, finite and not negative, got {noise!r}")
         self.width, self.ratio, self.cost, self.noise = float(width), float(ratio), cost, noise

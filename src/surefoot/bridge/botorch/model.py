@@ -21,6 +21,7 @@ from botorch.models.model import FantasizeMixin, Model
 from botorch.posteriors import GPyTorchPosterior, Posterior
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from gpytorch.distributions import MultivariateNormal
+from linear_operator import to_linear_operator
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
@@ -185,7 +186,8 @@ class GPModel(Model, FantasizeMixin):
         elif observation_noise:
             added = added + self.noise.unsqueeze(-1)
         cov = cov + torch.diag_embed(added)
-        normal = MultivariateNormal(mean, cov.expand(*mean.shape, mean.shape[-1]))
+        # Lazily, as in BoTorch: a dense matrix would be factorized here, and equal points make it singular.
+        normal = MultivariateNormal(mean, to_linear_operator(cov.expand(*mean.shape, mean.shape[-1])))
         made = GaussianMixturePosterior(normal) if self._is_ensemble else GPyTorchPosterior(normal)
         return made if posterior_transform is None else posterior_transform(made)
 

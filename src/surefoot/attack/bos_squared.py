@@ -189,7 +189,7 @@ class BOS2(Attack):
         shape = probe.image.shape
         data = Latent(shape)
         choice = int(self.dimension) if isinstance(self.dimension, (int, np.integer)) else self.dimension
-        sizes = LatentSizes(self.sizes, length=self.length, budget=probe.budget, choice=choice)
+        sizes = LatentSizes(self.sizes, length=self.length, choice=choice)
         yield from self._initial(probe, data, sizes)
         spent = 0  # queries of the loops, t
         known: dict[int, GP] = {}  # the last belief at every size

@@ -202,7 +202,7 @@ def learn(
     groups, candidates : int
         Groups of a decomposition, and random decompositions to try.
     previous : GP, optional
-        Its decomposition is tried too, if it is of as many coordinates; its hyper-parameters are one of the starts.
+        Its decomposition is tried too, if it is of as many coordinates.
     rng : numpy.random.Generator
         Draws the decompositions.
     units, extent

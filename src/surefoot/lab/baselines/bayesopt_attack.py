@@ -8,7 +8,7 @@ is ``BOS2(dimension=size, stopping=False)``.)
 Reference: Ru, Cobb, Blaas & Gal 2020. Authors' options: 900 queries, 30 first ones, Matérn-5/2, three standard
 deviations, fits every 5 queries, sizes every 40. Differences: the noise is fitted instead of being 10⁻⁶; a belief is
 conditioned on at most ``points`` measurements; the bound is maximized from ``candidates`` points and one climb, not
-10,000 and five.
+10,000 and five; the first points are uniform draws at the largest size, not a Latin hypercube.
 """
 
 from __future__ import annotations

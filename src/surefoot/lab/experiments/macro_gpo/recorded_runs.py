@@ -127,7 +127,8 @@ def spread(route: Route, record: Recording, runs: list[Policy]) -> Trace:
         stops = travel(policy, route)["stops"].astype(np.intp)
         sums.append(math.fsum(route.values[stops]))
     low, high = np.quantile(sums, [0.025, 0.975])
-    return Trace(low=low, high=high, recorded=record.reward[-1])
+    # Recorded values have seven digits.
+    return Trace(low=round(low, 6), high=round(high, 6), recorded=round(float(record.reward[-1]), 6))
 
 
 @experiment(

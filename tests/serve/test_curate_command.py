@@ -392,7 +392,7 @@ def test_lines_are_those_of_the_file(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text('who,x\n\n"two\nlines",1\nother,2\n\n')
     found = read(file, ["x"])
-    assert found.lines == [4, 5]
+    assert found.lines == [3, 5]  # where they begin
     assert found.rows == [{"who": "two\nlines", "x": 1.0}, {"who": "other", "x": 2.0}]
     for content, message in (
         ("x\n", "no rows"),
@@ -403,6 +403,9 @@ def test_lines_are_those_of_the_file(tmp_path):
         file.write_text(content)
         with pytest.raises(ValueError, match=message):
             read(file, ["x"])
+    file.write_bytes(b"x\n\xff\xfe\n")
+    with pytest.raises(ValueError, match=r"t\.csv is not a CSV file in UTF-8$"):
+        read(file, ["x"])
 
 
 @pytest.mark.parametrize("columns", [40, 120])

@@ -97,6 +97,15 @@ def test_what_is_written_and_printed(tmp_path, monkeypatch, capsys):
     assert (folder / "audit.png").stat().st_size > 10_000
 
 
+def test_without_matplotlib_there_is_no_picture(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for quiet in (False, True):
+        screen = Console(file=io.StringIO(), width=120)
+        audit(["gaussian"], trials=1000, out=tmp_path, console=screen, quiet=quiet)
+        assert ("no picture: " in screen.file.getvalue()) is not quiet
+    assert [file.name for file in tmp_path.iterdir()] == ["audit.json"]
+
+
 def test_a_refuted_claim_of_ours_is_status_1(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(AUDITS, "wrong", BROKEN["half-noise"])
     words = ["audit", "wrong", "--trials", "20000", "--out", str(tmp_path), "--no-picture", "--quiet"]

@@ -107,6 +107,8 @@ def test_help_shows_examples_that_parse(name, monkeypatch, capsys):
         ),
         (["show", "absent.jsonl"], "there is no journal or saved state at absent.jsonl"),
         (["bench", "--quick", "--json", "absent/bench.json"], "there is no folder absent"),
+        (["bench", "--size", "small"], "--part, --size and --minutes go with --device cpu or --device cuda"),
+        (["bench", "--device", "cpu", "--quick"], "--quick is for asks; with --device say --size small"),
     ],
 )
 def test_user_errors_are_one_line_and_status_2(words, said, tmp_path, monkeypatch, capsys):

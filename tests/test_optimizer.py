@@ -6,6 +6,7 @@ from surefoot import (
     GPUCB,
     Advice,
     Box,
+    BudgetSpent,
     Candidates,
     Choice,
     Float,
@@ -114,6 +115,18 @@ def test_what_was_measured_is_the_answer_when_nothing_is_left():
     assert optimize(lambda X: X[:, 0], line, 5, seed=0).x == 2.0
     short = Paths([0.0, 1.0], MoveTable({0: [[1]], 1: [[0]]}), start=0, budget=2)
     assert len(optimize(lambda X: X[:, 0], short, 5, seed=0).policy.history) == 2
+
+
+class Poor(RandomSearch):
+    """It cannot afford the first measurement."""
+
+    def _choose(self, step, context):
+        raise BudgetSpent("0 of 0 queries used")
+
+
+def test_no_answer_where_nothing_was_measured():
+    with pytest.raises(BudgetSpent, match="0 of 0"):
+        optimize(lambda x: pytest.fail("not to be measured"), Candidates([1.0, 2.0]), 5, policy=Poor)
 
 
 def test_callback_sees_every_measurement():

@@ -15,12 +15,15 @@ from surefoot import (
     GPUCB,
     RGPE,
     SE,
+    AroundEstimate,
     Ball,
     Box,
     Candidates,
     Choice,
+    EntropySearch,
     Exhausted,
     Float,
+    MacroGPO,
     MaxValueEntropySearch,
     MissingExtra,
     NotSupported,
@@ -36,22 +39,34 @@ from surefoot import (
     widths,
 )
 from surefoot.belief import GridPosterior
+from surefoot.belief.additive import Additive
+from surefoot.belief.decomposition import Decompositions, refine
 from surefoot.belief.drift import DriftingGrid, DriftingPosterior, simulate_drift
 from surefoot.belief.forgetting import drifting, estimate_forgetting
 from surefoot.belief.fourier import WeightPosterior
 from surefoot.belief.kernels import Kernel
 from surefoot.domain import Dives, MoveTable, domain_from_dict
 from surefoot.loop.maximize import maximize
+from surefoot.loop.model import ModelPolicy
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.widths import width_from_dict
+from surefoot.policy.bounds import Reach, nearest
+from surefoot.policy.gp_ucb import UpperBound
 from surefoot.policy.moves import factors
 from surefoot.policy.path_constants import Constants
+from surefoot.policy.path_tree import PathTree
 from surefoot.select import Coverage, saturate
 
 GAUSS = GP(SE(), noise=0.01)
 BOX, LINE = Box.unit(2), Candidates([[0.0], [1.0]])
 MIXED = Space(rate=Float(0.0, 1.0), kind=Choice(["a", "b"]))
 RNG = np.random.default_rng(0)
+ROAD = Paths([[0.0], [1.0], [2.0]], MoveTable({0: [[1]], 1: [[2], [0]]}), start=0)  # it ends at 2
+
+
+def grown():
+    return PathTree.grow(GAUSS.condition(), ROAD, 0, horizon=2)
+
 
 REFUSED = {
     "a candidate of another shape": (lambda: LINE.index_of([0.0, 1.0]), ValueError, r"\(2,\)"),
@@ -70,6 +85,16 @@ REFUSED = {
         ValueError,
         "Space",
     ),
+    "a radius on paths": (lambda: Ball(0.5).on(ROAD), ValueError, "not a Paths"),
+    "parameters beside paths": (lambda: UnknownParameters(values=[[0.0]]).join(ROAD), ValueError, "Paths"),
+    "parameters in a box among candidates": (
+        lambda: UnknownParameters(box=Box.unit(1)).on(Candidates([[0.0, 1.0]])),
+        ValueError,
+        "values=",
+    ),
+    "two radii of one parameter": (lambda: AroundEstimate(1.0, [0.1, 0.2], [0.5, 1.0]), ValueError, r"\[0.1, 0.2\]"),
+    "a unit too many": (lambda: Additive([(0,), (1,)], units=[1.0] * 3).split([[0.0, 1.0]]), ValueError, "3 units"),
+    "refining what is no sum": (lambda: refine(GAUSS, [[0.0], [1.0]], [0.0, 1.0]), TypeError, "Additive"),
     "drift without a step": (lambda: simulate_drift(np.eye(2), 0, 0.1, RNG), ValueError, "got 0"),
     "drift of a vector": (lambda: simulate_drift(np.ones(2), 1, 0.1, RNG), ValueError, r"\(2,\)"),
     "a drifting grid of nowhere": (lambda: DriftingGrid(GAUSS, [[np.nan]], 0.1), ValueError, "finite"),
@@ -94,6 +119,10 @@ REFUSED = {
     "another one": (lambda: RGPE(BOX, tasks=[], width=2.0), (TypeError, ValueError), "2.0|task"),
     "a loss of 0": (lambda: Constants(2, 4, 0.0, 1.0, np.ones(4)).required_samples(0.0), ValueError, "0.0"),
     "a covariance that is none": (lambda: factors([[[1.0, 99.0], [99.0, 1.0]]], 1e-6), ValueError, "semi-definite"),
+    "covariances in a matrix": (lambda: factors(np.eye(2), 1.0), ValueError, r"\(2, 2\)"),
+    "a tree from a dead end": (lambda: PathTree.grow(GAUSS.condition(), ROAD, 2, horizon=1), ValueError, "place 2"),
+    "bounds of an unknown kind": (lambda: Reach.of(grown(), "loose"), ValueError, "'loose'"),
+    "the nearest sample of a last move": (lambda: nearest(grown(), 2, np.zeros((1, 1))), ValueError, "of 2 moves"),
     "an excess below 1": (
         lambda: saturate(Coverage(np.eye(3)), 2, 1, excess=0.5),
         ValueError,
@@ -116,11 +145,56 @@ class Indefinite(SE):
         K = super().__call__(X, Z)
         return K - 5.0 if Z is None else K
 
+    def over(self, X):
+        evaluate = super().over(X)
+
+        def lowered(theta):
+            K, pull = evaluate(theta)
+            return K - 5.0, pull
+
+        return lowered
+
 
 def test_a_matrix_that_is_no_covariance():
     with pytest.raises(ValueError, match="positive semi-definite"):
         GP(Indefinite(), noise=1e-6).condition(np.linspace(0.0, 1.0, 6)[:, None], np.zeros(6))
+    with pytest.raises(np.linalg.LinAlgError):
+        GridPosterior(GP(Indefinite(), noise=1e-6), np.linspace(0.0, 1.0, 6)[:, None]).sample(1, RNG)
+    assert GP(Indefinite(), noise=1e-6).log_likelihood(np.linspace(0.0, 1.0, 6)[:, None], np.zeros(6)) == -np.inf
     assert issubclass(Indefinite, Kernel)
+
+
+def test_one_point_measured_often_without_noise():
+    """Their covariance is singular to rounding."""
+    evidence = Decompositions(np.zeros((3, 2)), np.zeros(3), [((0,), (1,))])
+    with pytest.raises(ValueError, match="not positive definite"):
+        evidence(np.array([[60.0, 60.0, 0.0, 0.0, -60.0]]))
+
+
+def test_more_paths_than_a_tree_can_hold(monkeypatch):
+    """Two places, each with a hundred ways to the other, and a tree for at most 5000 paths."""
+    monkeypatch.setattr("surefoot.policy.path_tree.MANY", 5000)
+    ways = Paths([[0.0], [1.0]], MoveTable({0: [[1]] * 100, 1: [[0]] * 100}), start=0)
+    policy = MacroGPO(ways, gp=GAUSS, horizon=2, seed=0)
+    with pytest.raises(ValueError, match="10000 paths of 2 moves from place 0: look less far ahead"):
+        policy.ask()
+    assert not policy.events
+
+
+class Standing(ModelPolicy):
+    """A faulty policy: it says that it plans paths, and has no rule for moves."""
+
+    domains = (Paths,)
+
+    def _acquisition(self, belief, step):
+        return UpperBound(2.0)
+
+
+def test_a_policy_without_a_rule_for_moves():
+    policy = Standing(ROAD, gp=GAUSS, initial=0, seed=0)
+    with pytest.raises(NotSupported, match="Standing has no rule for moves"):
+        policy.ask()
+    assert not policy.events
 
 
 def test_moves_of_an_unknown_kind():
@@ -153,8 +227,10 @@ def test_a_search_that_has_nowhere_to_go():
         lambda: ThompsonSampling(BOX, seed=0),
         lambda: TruVaR(LINE, gp=GAUSS, seed=0),
         lambda: RandomLevelSet(LINE, threshold=0.0, gp=GAUSS, seed=0),
+        lambda: EntropySearch(LINE, gp=GAUSS, seed=0),
+        lambda: MacroGPO(ROAD, gp=GAUSS, seed=0),
     ],
-    ids=["ThompsonSampling", "TruVaR", "RandomLevelSet"],
+    ids=["ThompsonSampling", "TruVaR", "RandomLevelSet", "EntropySearch", "MacroGPO"],
 )
 def test_a_rule_that_scores_no_point(policy):
     made = policy()

@@ -362,6 +362,21 @@ def test_the_dialogue_fits_a_narrow_terminal(width, everything):
     assert not [line for line in text.splitlines() if line.rstrip() != line and "] > " not in line]
 
 
+class Terminal(io.StringIO):
+    """A terminal, as far as the dialogue can see."""
+
+    def isatty(self):
+        return True
+
+
+def test_the_end_of_the_input_at_a_terminal_takes_the_defaults(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", Terminal("worst\n\n"))
+    screen = Console(file=io.StringIO(), width=80)
+    found = which([], console=screen, stdin=sys.stdin)
+    assert "not 'worst'" in screen.file.getvalue()
+    assert found.use == "surefoot.ExpectedImprovement"
+
+
 def test_a_wrong_reply_from_a_pipe_is_an_error():
     with pytest.raises(ValueError, match="goal is one of best, region, subset or classifier, not 'worst'"):
         talk("worst\n")

@@ -59,6 +59,13 @@ def test_a_faulty_model_says_what_is_wrong_and_what_was_spent(fault):
     assert "7 queries spent" in str(caught.value)
 
 
+def test_logits_leave_one_class_possible():
+    box = BlackBox(lambda x: np.full((len(x), 3), -np.inf), logits=True)
+    with pytest.raises(ModelFault, match="minus infinity for every class") as caught:
+        box(np.zeros((2, 4, 4)))
+    assert caught.value.queries == box.queries == 2
+
+
 def test_the_number_of_classes_may_not_change():
     box = BlackBox(lambda x: np.full((len(x), len(x)), 1.0 / len(x)))
     box(np.zeros((3, 4, 4)))
@@ -156,6 +163,12 @@ def test_the_round_trip_is_exact_where_the_sizes_divide():
         u = draw.uniform(-1, 1, (1, h, h))
         r = Resize(h, (28, 28))
         assert (np.abs(r.down(r.up(u)) - u).max() < 1e-12) == exact
+
+
+@pytest.mark.parametrize("sides", [(0, 3), (3, 0), (-1, 3)])
+def test_a_row_has_at_least_one_pixel(sides):
+    with pytest.raises(ValueError, match="an image has at least one pixel"):
+        bilinear(*sides)
 
 
 def test_a_latent_image_is_not_larger_than_the_image():

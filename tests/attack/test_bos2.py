@@ -181,6 +181,9 @@ def test_wrong_types():
         bos2(model, model.image, 1, ball=Ball(0.1))
     with pytest.raises(TypeError, match="Ball"):
         bos2(model.box(), model.image, 1, ball=0.1)
+    with pytest.raises(TypeError, match=r"width must be callable, for example widths\.Constant\(2\.0\); got 2\.0"):
+        bos2(model.box(), model.image, 1, ball=Ball(0.1), width=2.0)
+    assert model.seen == 0
     with pytest.raises(ValueError, match="3 images need 3 targets"):
         attack_many(model.box(), np.stack([model.image] * 3), [1], ball=Ball(0.1))
 

@@ -87,6 +87,8 @@ def test_parameters_are_checked_as_the_host_checks_them(setting):
     for bad in ({"eps": 0.0}, {"norm": 1}, {"max_queries": 0}, {"steps": 3}):
         with pytest.raises(ValueError):
             SurefootEvasion(classifier, FAST).set_params(**bad)
+    with pytest.raises(ValueError, match="method must be an Attack of Surefoot, got 'bos2'"):
+        SurefootEvasion(classifier, "bos2")
     with pytest.raises(ValueError, match="clip_values"):
         SurefootEvasion(BlackBoxClassifier(lambda x: x, (10, 10, 1), 3))
     with pytest.raises(TypeError, match="mask"):

@@ -15,11 +15,12 @@ pytest.importorskip("ax", reason="Ax is not installed here; `make test-ax` runs 
 from ax.adapter.registry import Generators
 from ax.api.client import Client
 from ax.api.configs import ChoiceParameterConfig, DerivedParameterConfig, RangeParameterConfig
+from ax.core.arm import Arm
 from ax.core.parameter import ChoiceParameter, FixedParameter, ParameterType, RangeParameter
 from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
 from ax.exceptions.core import SearchSpaceExhausted
-from ax.exceptions.generation_strategy import MaxParallelismReachedException
+from ax.exceptions.generation_strategy import MaxParallelismReachedException, OptimizationConfigRequired
 from ax.generation_strategy.generation_node import GenerationNode
 from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generation_strategy.generator_spec import GeneratorSpec
@@ -42,9 +43,10 @@ from surefoot import (
     RandomSearch,
     Space,
     StableOpt,
+    Straddle,
 )
 from surefoot.bridge.ax import SurefootNode
-from surefoot.bridge.ax.space import AxSpace, Logit
+from surefoot.bridge.ax.space import AxSpace, Logit, axis_of
 
 FLOAT, INT, STRING, BOOL = ParameterType.FLOAT, ParameterType.INT, ParameterType.STRING, ParameterType.BOOL
 X = RangeParameterConfig("x", (0.0, 1.0), "float")
@@ -167,6 +169,11 @@ REFUSED = {
         ),
         "depend on others",
     ),
+    "a fixed root": (
+        lambda: space(FixedParameter("root", STRING, "u", dependents={"u": ["a"]}), RangeParameter("a", FLOAT, 0, 1)),
+        "root: .*depend on others",
+    ),
+    "fixed": (lambda: axis_of(FixedParameter("data", STRING, "digits")), "data: no axis stands for a FixedParameter"),
 }
 
 
@@ -255,6 +262,42 @@ def test_failed_abandoned_and_stopped_trials():
     assert node.policy.history[6].value == min(completed)  # not -100: nothing below the worst completed
     assert all(abs(fresh["x"] - p["x"]) > 1e-6 for p in lost.values())
     assert len(node.policy.pending) == 1  # the fresh one
+
+
+def test_stale_trials_are_forgotten():
+    node = SurefootNode(GPUCB, seed=0)
+    client = start(node)
+    run(client, 3)
+    client._experiment.new_trial().add_arm(Arm({"x": 0.77})).mark_stale()
+    client.get_next_trials(1)
+    assert len(node.policy.history) == 3
+    assert node.policy.queries[3].x[0] == 0.77
+    assert [query.id for query in node.policy.pending] == [4]  # the new one
+
+
+def test_arms_outside_the_search_space_are_not_used(caplog):
+    node = SurefootNode(GPUCB, seed=0)
+    client = start(node)
+    run(client, 3)
+    client._experiment.search_space = SearchSpace([RangeParameter("x", FLOAT, 0.4, 1.0)])
+    made = [trial.arm for trial in client._experiment.trials.values()]
+    outside = [arm.name for arm in made if arm.parameters["x"] < 0.4]
+    assert 0 < len(outside) < 3
+    with caplog.at_level("INFO", logger="surefoot.bridge.ax"):
+        assert client.get_next_trials(1).popitem()[1]["x"] >= 0.4
+    assert len(node.policy.history) == 3 - len(outside)
+    assert all(f"arm {name} is not used: x" in caplog.text for name in outside)
+
+
+def test_points_that_others_wait_for_are_pending_once_and_inside():
+    node = SurefootNode(GPUCB, seed=0)
+    client = start(node)
+    run(client, 3)
+    node.update_generator_state(client._experiment, client._experiment.lookup_data())
+    first = node.get_next_candidate([{"x": 0.77}, {"x": 7.0}])  # the second is of another search space
+    second = node.get_next_candidate([{"x": 0.77}, {"x": 7.0}, first])
+    assert [query.x[0] for query in node.policy.pending] == pytest.approx([0.77, first["x"], second["x"]])
+    assert len({0.77, first["x"], second["x"]}) == 3
 
 
 def test_standard_errors_are_noise():
@@ -423,15 +466,29 @@ def test_bad_arguments():
         (SurefootNode(BOBOS, epochs=10), X, "-loss", "steps"),
         (SurefootNode(), X, "-loss, -cost", "one objective"),
         (SurefootNode(AddGPUCB), KIND, "-loss", "works on Box"),
+        (SurefootNode(lambda domain, seed, repeats: 3), X, "-loss", "policy must return a policy, got 3"),
+        (SurefootNode(lambda domain, seed, repeats: RandomSearch(Box.unit(2))), X, "-loss", "not the search space"),
     ]:
-        with pytest.raises((NotSupported, ValueError), match=complaint):
+        with pytest.raises((NotSupported, TypeError, ValueError), match=complaint):
             start(node, parameters, objective=objective).get_next_trials(1)
+    client = Client()
+    client.configure_experiment([X])
+    with pytest.raises(OptimizationConfigRequired, match="no objective yet; configure its optimization"):
+        SurefootNode().recommend(client)
     client = start(SurefootNode())
     with pytest.raises(NotSupported, match="cannot be fixed"):
         client.get_next_trials(1, fixed_parameters={"x": 0.5})
     client.configure_optimization("-loss", outcome_constraints=["cost <= 3"])
     with pytest.raises(NotSupported, match="outcome constraints"):
         client.get_next_trials(1)
+
+
+def test_an_answer_that_is_no_arm_is_refused():
+    node = SurefootNode(Straddle, threshold=0.0, points=20, seed=0)
+    client = start(node)
+    run(client, 3)
+    with pytest.raises(NotSupported, match="the answer of Straddle is no arm of this experiment"):
+        node.recommend(client)
 
 
 def test_an_experiment_without_a_name_needs_no_seed():

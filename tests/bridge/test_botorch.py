@@ -35,8 +35,10 @@ from botorch_models import (
     run,
     tensor,
 )
-from gpytorch.means import LinearMean
+from gpytorch.likelihoods import GaussianLikelihood, MultitaskGaussianLikelihood
+from gpytorch.means import LinearMean, ZeroMean
 from gpytorch.mlls import ExactMarginalLogLikelihood
+from gpytorch.models import ExactGP
 
 import surefoot
 from surefoot import (
@@ -55,6 +57,8 @@ from surefoot import (
     ThompsonSampling,
     widths,
 )
+from surefoot.belief import Additive
+from surefoot.belief.algebra import kernel_from_dict
 from surefoot.belief.kernels import Constant
 from surefoot.bridge.botorch import (
     BotorchGP,
@@ -206,6 +210,10 @@ def test_acquisitions_of_botorch_optimize_a_surefoot_model():
 
 def test_bad_arguments_of_a_model():
     model = GPModel(GP(SE(0.3)).condition(X, Y))
+    with pytest.raises(ValueError, match="the kernel has 3 length-scales, the points 2 columns"):
+        GPModel(GP(SE([0.1, 0.2, 0.3])).condition()).posterior(tensor(Z))
+    with pytest.raises(NotSupported, match="Additive kernel has no form in tensors"):
+        GPModel(GP(Additive([[0], [1]], 0.3)).condition(X, Y)).posterior(tensor(Z))
     with pytest.raises(TypeError, match="posterior"):
         GPModel(GP())
     with pytest.raises(ValueError, match="coordinates"):
@@ -230,6 +238,7 @@ def single(scale=1.0, **options) -> SingleTaskGP:
 MODELS = {
     "default": {},
     "plain outputs": {"outcome_transform": None},
+    "no mean": {"mean_module": ZeroMean()},
     "known noise": {"train_Yvar": tensor(RNG.uniform(0.01, 0.2, size=(9, 1)))},
     "normalized": {"input_transform": Normalize(2), "scale": 40.0},
     "standardized": {"input_transform": InputStandardize(2), "scale": 40.0},
@@ -270,6 +279,19 @@ UNTRANSLATABLE = {
     "two outputs": (lambda: SingleTaskGP(tensor(X), tensor(np.stack([Y, Y], axis=1))), "one output"),
     "variational": (lambda: SingleTaskVariationalGP(tensor(X), tensor(Y)[:, None]), "no exact Gaussian process"),
     "list": (lambda: ModelListGP(single(), single()), "one output|no exact"),
+    "likelihood": (lambda: single(likelihood=MultitaskGaussianLikelihood(1)), "MultitaskGaussianLikelihood"),
+    "nothing to translate": (
+        lambda: ExactGP(tensor(X), tensor(Y), GaussianLikelihood()),
+        "ExactGP has no mean_module and covar_module",
+    ),
+    "batch of scales": (
+        lambda: single(covar_module=gk.ScaleKernel(gk.RBFKernel(), batch_shape=torch.Size([2]))),
+        r"batch of hyper-parameters, here \(2,\)",
+    ),
+    "batch of lengths": (
+        lambda: single(covar_module=gk.RBFKernel(batch_shape=torch.Size([2]))),
+        r"batch of kernels, here \(2, 1, 1\)",
+    ),
 }
 
 
@@ -363,8 +385,50 @@ def test_other_policies_ask_a_model_as_it_is_or_refuse_it():
         ThompsonSampling(Box([(0.0, 1.0)]), gp=belief, seed=0).ask()
     with pytest.raises(NotSupported, match="mixture"):
         surefoot.TruVaR(Candidates(GRID), gp=belief, seed=0)
+    assert belief.refit(None) is belief
     with pytest.raises(NotSupported, match="as it is"):
         belief.refit(every=2)
+    with pytest.raises(NotSupported, match="as it is"):
+        belief.kernel.over(GRID[:, None])
+    with pytest.raises(NotSupported, match="in its own units"):
+        belief.kernel.scaled(2.0)
+
+
+def test_a_model_as_it_is_has_no_parameters_and_no_factor_to_look_at():
+    belief = ModelBelief(line_model())
+    assert belief.kernel.names == belief.kernel.theta.tolist() == []
+    assert belief.kernel.with_theta([]) is belief.kernel
+    post = belief.condition([[0.3]], [0.5])
+    assert np.array_equal(post.std(GRID[:, None]), post.predict(GRID[:, None])[1])
+    for name in ("chol", "inverse"):
+        with pytest.raises(TypeError, match="no Cholesky factor"):
+            getattr(post, name)
+    with pytest.raises(TypeError, match="no covariance matrix to solve with"):
+        post.solve([1.0])
+    for points in ([0.3], 0.3, [[[0.3]]]):
+        with pytest.raises(ValueError, match=r"points must be an array of shape \(m, e\)"):
+            post.mean(points)
+
+
+def test_a_model_as_it_is_is_stored_by_name():
+    policy = GPUCB(Candidates(GRID), gp=ModelBelief(line_model()), seed=0)
+    run(policy, 2)
+    state = json.loads(json.dumps(policy.state()))
+    assert run(Policy.from_state(state, gp=ModelBelief(line_model())), 2) == run(policy, 2)
+    with pytest.raises(ValueError, match="pass it again: gp="):
+        Policy.from_state(state)
+    with pytest.raises(ValueError, match="'SingleTaskGP' is code and was stored by name only"):
+        kernel_from_dict((SE(0.3) + policy.gp.kernel).to_dict())
+
+
+@pytest.mark.parametrize("measured", [0, 9])
+def test_a_surefoot_model_as_it_is_is_the_posterior_it_was_made_of(measured):
+    gp = GP(SE(0.3), noise=0.01)
+    belief = ModelBelief(GPModel(gp.condition(X[:measured], Y[:measured]) if measured else gp.condition()))
+    made = belief.condition([[0.2, 0.4]], [1.0])
+    expected = gp.condition([*X[:measured], [0.2, 0.4]], [*Y[:measured], 1.0])
+    assert close(made.mean(Z), expected.mean(Z))
+    assert close(made.var(Z), expected.var(Z))
 
 
 def make(X, Y, Yvar):
@@ -400,6 +464,9 @@ def test_the_noise_of_measurements_reaches_botorch():
         BotorchGP(lambda X, Y, Yvar: None).fit(X, Y)
     with pytest.raises(TypeError, match="function"):
         BotorchGP(3)
+    assert belief.refit(4).every == 4
+    with pytest.raises(ValueError, match="needs every=1 or more"):
+        belief.refit(None)
     with pytest.raises(TypeError, match="model"):
         ModelBelief("SingleTaskGP")
     with pytest.raises(NotSupported, match="2 outputs"):

@@ -54,6 +54,8 @@ from surefoot.bridge.botorch import (
 from surefoot.bridge.botorch.belief import hallucinate
 from surefoot.domain import AroundEstimate, Ball, UnknownParameters, WeightedBox
 from surefoot.domain.groups import Groups
+from surefoot.domain.neighbors import within
+from surefoot.domain.perturbation import Perturbation
 
 # -- StableOpt's rule -------------------------------------------------------------------------------------------------
 
@@ -159,6 +161,37 @@ def test_a_soft_minimum_is_close_below():
         assert (gap <= temperature * math.log(len(hard.offsets))).all()
 
 
+def test_an_ensemble_is_averaged_and_takes_no_pending_points():
+    parts = [GP(SE(0.2), noise=1e-3), GP(SE(0.5), noise=1e-3)]
+    rule = RobustUpperBound(GPModel(GP(members=tuple(parts)).condition(X, Y)), Ball(0.15), UNIT)
+    x, each = tensor(Z), [RobustUpperBound(GPModel(gp.condition(X, Y)), Ball(0.15), UNIT) for gp in parts]
+    assert close(rule(x[:, None]), sum(part(x[:, None]) for part in each) / 2.0)
+    around = (x[:, None] + rule.offsets).clamp(0.0, 1.0)
+    low = sum(part.model.posterior(around[..., None, :]).mean for part in each) / 2.0
+    low = low - sum(part.model.posterior(around[..., None, :]).variance.sqrt() for part in each)
+    assert torch.equal(rule.sample(x), around[torch.arange(12), low.reshape(12, -1).argmin(dim=1)])
+    with pytest.raises(NotSupported, match="an ensemble of hyper-parameters cannot take pending points"):
+        rule.set_X_pending(x[:1])
+    assert rule.model is rule.measured
+
+
+def test_a_region_of_another_kind_has_no_form_on_a_box():
+    class Corners(Perturbation):
+        """Reaches a list of candidates, which a box does not have."""
+
+        def on(self, domain):
+            return within(np.zeros((1, 2)), np.zeros(2), 2.0)
+
+        def to_dict(self):
+            return {"perturbation": "Corners"}
+
+    try:
+        with pytest.raises(NotSupported, match="has no form on a box; balls, boxes and parameters beside a design"):
+            RobustUpperBound(surfaces()["surefoot"], Corners(), UNIT)
+    finally:
+        del Perturbation.registry["Corners"]
+
+
 def test_bad_arguments_of_the_robust_bound():
     model, zero = surfaces()["surefoot"], torch.zeros(1, 2, dtype=torch.float64)
     for arguments, options, complaint in [
@@ -176,6 +209,8 @@ def test_bad_arguments_of_the_robust_bound():
             RobustUpperBound(model, *arguments, **options)
     with pytest.raises(TypeError, match="perturbation"):
         RobustUpperBound(model, 0.1, UNIT)
+    with pytest.raises(ValueError, match=r"candidates are a tensor n x d, got shape \(12, 1, 2\)"):
+        RobustUpperBound(model, Ball(0.1), UNIT).sample(tensor(Z)[:, None])
     with pytest.raises(NotSupported, match="2"):
         RobustUpperBound(SingleTaskGP(tensor(X), tensor(np.stack([Y, Y], axis=1))), zero, UNIT)
 
@@ -275,6 +310,19 @@ def test_costs_divide():
         )
         with pytest.raises(ValueError, match="positive"):
             free(x)
+    wrong = TruncatedVarianceReduction(model, tensor(SQUARE), width=2.0, target=0.2, cost=lambda X: X.sum(dim=(-2, -1)))
+    with pytest.raises(ValueError, match=r"one number per point, \(12, 1\), got \(12,\)"):
+        wrong(x)
+
+
+def test_the_noise_of_a_measurement_can_be_said():
+    post = GP(SE(0.25), noise=1e-2).condition(X, Y)
+    for model in (GPModel(post), surfaces()["botorch"]):
+        rule = TruncatedVarianceReduction(model, tensor(SQUARE), width=1.5, target=0.4, noise=0.3)
+        belief = post if isinstance(model, GPModel) else to_posterior(model)
+        for z, score in zip(Z, rule(tensor(Z)[:, None]), strict=True):
+            expected = brute_force(belief, SQUARE, rule.potential.numpy(), [z], 2.25, rule.target, 0.3)
+            assert close(score, expected, 1e-6)
 
 
 def test_the_reduction_under_both_optimizers():

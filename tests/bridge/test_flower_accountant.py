@@ -73,6 +73,7 @@ def test_limits_and_state():
     accountant.compose(event, 7)
     accountant.replay([GaussianEvent(1.0, 0.25), GaussianEvent(1.0, 0.25, 2)])
     assert accountant.num_releases == 10
+    assert (accountant.config, accountant.method) == (config(), "rdp")
     restored = SurefootAccountant(config(), method="rdp")
     restored.load_state_dict(json.loads(json.dumps(accountant.state_dict())))
     assert restored.get_privacy_spent() == accountant.get_privacy_spent()
@@ -81,14 +82,23 @@ def test_limits_and_state():
     assert together.get_epsilon(1e-3) == pytest.approx(accountant.get_epsilon(1e-3), rel=1e-12)
 
 
-@pytest.mark.parametrize("change", ["schema_version", "backend", "config", "compositions"])
-def test_foreign_states_are_refused_and_change_nothing(change):
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ("schema_version", 2),
+        ("backend", "rdp"),
+        ("config", {}),
+        ("compositions", [{"event": {}, "count": 0}]),
+        ("compositions", None),
+        ("compositions", {"event": {}, "count": 1}),
+    ],
+)
+def test_foreign_states_are_refused_and_change_nothing(change, value):
     accountant = SurefootAccountant(config())
     accountant.compose(GaussianPrivacyEvent(1.0, 50, 200), 3)
     state = accountant.state_dict()
-    wrong = {"schema_version": 2, "backend": "rdp", "config": {}, "compositions": [{"event": {}, "count": 0}]}
     with pytest.raises(ValueError):
-        accountant.load_state_dict({**state, change: wrong[change]})
+        accountant.load_state_dict({**state, change: value})
     assert accountant.state_dict() == state
 
 
@@ -101,6 +111,9 @@ def test_bad_input():
     accountant = SurefootAccountant(config(max_epsilon=None))
     with pytest.raises(ValueError, match="max_epsilon"):
         accountant.would_exceed(GaussianPrivacyEvent(1.0, 50, 200))
+    for limit in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=f"max_epsilon must be positive and finite: {limit}"):
+            accountant.would_exceed(GaussianPrivacyEvent(1.0, 50, 200), max_epsilon=limit)
     with pytest.raises(ValueError, match="200, not 100"):
         accountant.compose(GaussianPrivacyEvent(1.0, 50, 100))
     with pytest.raises(ValueError, match="count"):

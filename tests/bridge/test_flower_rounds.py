@@ -15,7 +15,7 @@ from flower_nodes import LocalGrid, Node
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, RecordDict
 from flwr.app import Message as FlowerMessage
 
-from surefoot import GP, SE, Box
+from surefoot import GP, SE, Box, Int, Space
 from surefoot.bridge.flower import FederationClient, FederationServer, client_app, server_app
 from surefoot.bridge.flower.records import (
     message_from_records,
@@ -329,6 +329,16 @@ POISON = {
     "newer schema": forged(schema=2),
     "stowaway": forged(extra={"raw": ArrayRecord({"y": Array(np.ones(3))})}),
     "unknown field": forged(y=0.25),
+    "a vector twice": lambda content, round: (
+        RecordDict(
+            {
+                "message": ConfigRecord({**content["message"], "vector": [0.5] * 32}),
+                "message.arrays": content["message.arrays"],
+            }
+        )
+        if "message" in content
+        else content
+    ),
     "no array": lambda content, round: RecordDict({"message": content["message"]}) if "message" in content else content,
     "swapped": lambda content, round: (
         RecordDict({"message": content["message.arrays"], "message.arrays": content["message"]})
@@ -449,6 +459,43 @@ def test_records_round_trip_exactly():
     for broadcast in (full, Broadcast(2, FEATURES.hash, (2,), silence="coin", coin=False), None):
         records = request_to_records(3, FEATURES.hash, broadcast, last=True)
         assert request_from_records(records) == (3, FEATURES.hash, broadcast, True)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"round": "3"}, {"round": 0.5}, {"more": 1}, {"last": None}, {"features": None}, {"round": None}]
+)
+def test_a_request_with_other_fields_is_refused_and_measures_nothing(changes, place, caplog):
+    records = request_to_records(0, FEATURES.hash, None)
+    fields = {**records["request"], **changes}
+    records["request"] = ConfigRecord({key: value for key, value in fields.items() if value is not None})
+    with pytest.raises(ValueError, match="a request has a round, a hash of the features and whether it is the last"):
+        request_from_records(records)
+    message = FlowerMessage(records, 101, "query.surefoot", group_id="0")
+    message.metadata.__dict__["_message_id"] = "m"
+    assert message_from_records(place([1]).nodes[101].answer(message).content) == "failed"
+    assert not (place.folder / "nodes").exists()
+
+
+def test_an_agent_with_no_point_left_sends_what_it_knows(place):
+    def small(number, journal, config):
+        return Agent(
+            Space(depth=Int(1, 4)),
+            FEATURES,
+            agent=number,
+            regions=2,
+            region=number % 2,
+            initial=2,
+            gp=GP(SE(lengthscale=0.3), noise=1e-3),
+            repeats=False,
+            seed=number,
+            journal=journal,
+        )
+
+    place.run(place(app=client_app(small, objective)))
+    assert ledger(place.folder) == [0, 1, 2, 3]
+    for number in range(3):  # four points in all, and a message in every round all the same
+        assert counts(place.folder, number) == {"asked": 4, "told": 4, "sent": 5, "received": 4}
+    assert vectors(place.folder) == [(number, round) for number in range(3) for round in range(4)]
 
 
 def test_bad_input(place):

@@ -84,6 +84,14 @@ def test_what_it_says_follows_from_its_arguments():
     assert fresh.advise(7, backwards, ended) == step_by_step[-1]
 
 
+def test_more_runs_under_way_than_are_remembered():
+    judge = Judge(epochs=20, stopping=OptimalStopping(epochs=20, initial=5, paths=50), complete=1, seed=0)
+    ended = [curve(0.8)]
+    said = [judge.advise(run, by_epoch(curve(0.5)[:6]), ended) for run in range(1, 67)]
+    assert len(judge._watches) == 64
+    assert judge.advise(1, by_epoch(curve(0.5)[:6]), ended) == said[0]  # worked out again
+
+
 def test_runs_that_are_not_judged():
     judge = Judge(epochs=10, bounds=(0.0, 1.0), complete=1, stop_until=3, seed=0)
     ended = [curve(0.9, 10)]

@@ -9,9 +9,11 @@ from dataclasses import replace
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
-from surefoot.bridge.optuna import BosPruner
+from surefoot import BOBOS, RMBOBOS, NotSupported
+from surefoot.bridge.optuna import BosPruner, SurefootSampler
 from surefoot.policy.early_stop import default_rule
 from surefoot.stopping import OptimalStopping
 
@@ -230,6 +232,19 @@ class TestNothingIsRemembered:
         pruner = BosPruner(epochs=EPOCHS, stopping=RULE, seed=0)
         decisions(pruner, study_with(GOOD), curve(0.5))
         assert pickle.loads(pickle.dumps(pruner))._judges == {}
+
+
+def test_the_sampler_says_why_a_run_is_not_judged():
+    study = optuna.create_study(sampler=SurefootSampler(BOBOS, epochs=EPOCHS, seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
+    study.ask({"x": FloatDistribution(0.0, 1.0)})
+    assert study.sampler.advise(study, study.trials[-1]).reason == "nothing was reported yet"
+    with pytest.raises(NotSupported, match="ExpectedImprovement does not follow runs: take BOBOS"):
+        SurefootSampler(seed=0).advise(study, study.trials[-1])
+    alone = SurefootSampler(RMBOBOS, epochs=EPOCHS, transfer_from=[optuna.create_study()], seed=0)
+    with pytest.warns(UserWarning, match="it has no results"):
+        advice = alone.advise(study, study.trials[-1])
+    assert (advice.stop, advice.reason) == (False, "ExpectedImprovement does not follow runs")
 
 
 def tune(sampler, pruner, seed, total=26):

@@ -384,6 +384,8 @@ class TestRefusals:
         own = optuna.samplers.RandomSampler(seed=0)
         first = run(SurefootSampler(independent_sampler=own, seed=1), n=1)
         assert asked(first) == asked(run(optuna.samplers.RandomSampler(seed=0), n=1))
+        first.sampler.reseed_rng()
+        assert asked(run(first.sampler, n=1)) != asked(run(optuna.samplers.RandomSampler(seed=0), n=2))[1:]
 
 
 def test_integer_distributions_from_a_float_axis():

@@ -132,6 +132,7 @@ class TestSkipped:
             )
         )
         assert len(Transfer([study]).tasks(Group(study.trials[0].distributions), -1.0)[0]) == 3
+        assert Transfer(None).tasks(Group(study.trials[0].distributions), -1.0) == []
 
     def test_nothing_usable_falls_back(self):
         with pytest.warns(UserWarning, match="is not used"):

@@ -16,6 +16,7 @@ simple_tag_v3 = pytest.importorskip("mpe2.simple_tag_v3", reason="mpe2 is not in
 
 import gymnasium  # noqa: E402
 from gymnasium import spaces  # noqa: E402
+from mpe2 import simple_v3  # noqa: E402
 
 from surefoot import GP, SE, NotSupported, Player, optimize  # noqa: E402
 from surefoot.bridge.gymnasium import LinearPolicy, PolicySearch  # noqa: E402
@@ -109,6 +110,8 @@ def test_agents_and_policies_are_checked():
         Episodes(tag(), {"agent_0": LinearPolicy(spaces.Box(-1.0, 1.0, (12,)), spaces.Discrete(5))})
     with pytest.raises(ValueError, match="episodes"):
         Episodes(tag(), episodes=0)
+    with pytest.raises(ValueError, match=r"at least two agents, this environment has \['agent_0'\]"):
+        Episodes(simple_v3.parallel_env(max_cycles=5))
     with pytest.raises(TypeError, match="aec_to_parallel"):
         environment_game(simple_tag_v3.env(max_cycles=5))
     with pytest.raises(ValueError, match="scale"):

@@ -21,6 +21,7 @@ pytest.importorskip("ray.tune", reason="Ray Tune is not installed here; `make te
 
 import ray
 import ray_experiment as experiment
+from pyarrow.fs import LocalFileSystem
 from ray import tune
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
@@ -380,6 +381,25 @@ def test_a_scheduler_without_epochs_needs_a_policy_that_follows_runs():
         SurefootStopping(epochs=3).on_trial_add(None, fake(0))
     assert not SurefootStopping(epochs=3, metric="loss", mode="min").set_search_properties("other", None)
     assert SurefootStopping(epochs=3, mode="min").set_search_properties("loss", None)
+
+
+@pytest.mark.parametrize("kept", ["all", "torn", "none"])
+def test_a_restored_trial_brings_the_results_that_can_be_read(kept, tmp_path, caplog):
+    curve = losses(0.2)
+    lines = [json.dumps({"loss": loss, "training_iteration": i}) for i, loss in enumerate(curve, start=1)]
+    if kept == "torn":
+        lines[6] = lines[6][:10]
+    if kept != "none":
+        (tmp_path / "result.json").write_text("\n".join(lines))
+    last = {"loss": float(curve[11]), "training_iteration": 12}  # later results are not known to the experiment
+    trial = fake(0, Trial.TERMINATED, last)
+    trial.storage = SimpleNamespace(trial_fs_path=str(tmp_path), storage_filesystem=LocalFileSystem())
+    scheduler = SurefootStopping(epochs=20, metric="loss", mode="min", complete=1, seed=0)
+    with caplog.at_level("WARNING", logger="surefoot.bridge.ray_tune"):
+        scheduler.on_trial_add(None, trial)
+    epochs = {"all": range(1, 13), "torn": [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12], "none": [12]}[kept]
+    assert scheduler._curves == {"t0": {epoch: -curve[epoch - 1] for epoch in epochs}}
+    assert ("trial t0: only its last result is known" in caplog.text) == (kept == "none")
 
 
 def test_the_policys_advice_is_followed_through_wrappers():

@@ -106,6 +106,15 @@ def test_rows_are_exemplars():
     assert RobustSelector("variance", k=5, tau=2, of="rows").fit(X).worst_case_value_ > 0.0
 
 
+@pytest.mark.parametrize("objective", ["facility", "variance"])
+def test_columns_come_back_to_their_places_with_their_names(objective):
+    X = regression()[0]
+    made = RobustSelector(objective, k=4, tau=1).fit(X)
+    back = made.inverse_transform(made.transform(X))
+    assert np.array_equal(back, np.where(made.get_support(), X, 0.0))
+    assert made.get_feature_names_out().tolist() == [f"x{i}" for i in sorted(made.selected_)]
+
+
 def test_an_objective_of_your_own():
     X = (np.random.default_rng(3).random((20, 9)) < 0.3).astype(float)
     named = RobustSelector("coverage", k=4, tau=1).fit(X)
@@ -151,6 +160,14 @@ def test_bad_input(options, said):
     X, y = regression()
     with pytest.raises(ValueError, match=said):
         RobustSelector(**{"objective": "r2", **options}).fit(X, y)
+
+
+@pytest.mark.parametrize("objective", ["r2", "logistic"])
+def test_what_explains_a_target_needs_one(objective):
+    selector = RobustSelector(objective)
+    with pytest.raises(ValueError, match=f"requires y to be passed, .*'{objective}' explains it"):
+        selector.fit(regression()[0])
+    assert not hasattr(selector, "selected_")
 
 
 def test_negative_entries_cannot_be_covered():

@@ -35,7 +35,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from surefoot import BOBOS, GPUCB, Choice, ExpectedImprovement, Float, Int, RandomSearch, Space
+from surefoot import BOBOS, GPUCB, Choice, ExpectedImprovement, Float, Int, NotSupported, RandomSearch, Space
 from surefoot.bridge.sklearn import SurefootSearchCV
 from surefoot.bridge.sklearn.space import axes_of
 
@@ -333,6 +333,20 @@ def test_bad_arguments():
         quick(SGDClassifier(), {"alpha": [1.0]}, policy=partial(BOBOS, epochs=4), epochs=3).fit(X, y)
     with pytest.raises(ValueError, match="Invalid parameter 'D'"):
         quick(SVC(), {"D": [1]}).fit(X, y)
+    with pytest.raises(ValueError, match="no fits were performed: the splitter yields no folds"):
+        quick(SVC(), C, cv=[]).fit(X, y)
+    with pytest.raises(ValueError, match="scoring must return a number, got 'high'"):
+        quick(SVC(), C, scoring=lambda model, X, y: "high").fit(X, y)
+    with pytest.raises(TypeError, match=r"a space is a surefoot.Space or a dict, got \['C'\]"):
+        axes_of(["C"])
+
+    class Choosy(RandomSearch):
+        """Chooses how long to run."""
+
+        fidelities = True
+
+    with pytest.raises(NotSupported, match="Choosy chooses fidelities"):
+        quick(SVC(), C, policy=Choosy).fit(X, y)
     with pytest.warns(UserWarning, match="only 2 candidates that the policy would try, fewer than n_iter=3"):
         few = quick(SVC(), {"kernel": ["rbf", "linear"]}, batch=3).fit(X, y)
     assert len(few.cv_results_["params"]) == 2
@@ -443,6 +457,32 @@ def test_a_score_that_is_no_number_ends_a_run():
     assert bad.any()
     assert (search.cv_results_["epochs"][bad] == 1).all()
     assert [o.failed for o in search.policy_.history] == bad.tolist()
+
+
+@pytest.mark.parametrize("scorers", [1, 2])
+def test_a_scorer_that_raises_fails_the_candidate(scorers):
+    def scorer(model, X, y):
+        if model.C > 1.0:
+            raise RuntimeError("no score for so large a C")
+        return 0.5
+
+    search = SurefootSearchCV(
+        SVC(),
+        C,
+        n_iter=6,
+        cv=2,
+        scoring=scorer if scorers == 1 else {"mine": scorer, "theirs": "accuracy"},
+        refit=True if scorers == 1 else "mine",
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn's, about scores that are not finite
+        search.fit(X, y)
+    too_large = search.cv_results_["param_C"].astype(float) > 1.0
+    assert 0 < too_large.sum() < 6
+    assert [o.failed for o in search.policy_.history] == too_large.tolist()
+    with pytest.raises(RuntimeError, match="so large a C"):
+        clone(search).set_params(error_score="raise").fit(X, y)
 
 
 def test_verbose_says_what_was_tried(capsys):

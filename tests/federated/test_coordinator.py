@@ -405,3 +405,19 @@ def test_a_ledger_and_a_weighting_are_objects(wrong):
 def test_a_negative_number_of_releases_costs_no_zero():
     with pytest.raises(ValueError, match="rounds must be a whole number"):
         private().epsilon(rounds=-1)
+
+
+def test_what_is_not_planned_or_has_no_noise_has_no_epsilon():
+    endless = private(rounds=None)
+    with pytest.raises(ValueError, match="no last round"):
+        endless.epsilon()
+    assert endless.epsilon(rounds=2, method="rdp") > 0.0
+    with pytest.raises(ValueError, match="releases without noise have no finite epsilon"):
+        make().epsilon(rounds=3)
+
+
+def test_vectors_taken_all_at_once_are_there_after_a_restart(tmp_path):
+    with make(vectors=tmp_path / "vectors.jsonl") as coordinator:
+        coordinator.collect_all(2, vectors())
+    with make(vectors=tmp_path / "vectors.jsonl") as again:
+        assert (again.newest == 2).all()

@@ -27,6 +27,18 @@ def test_choices_stay_whole():
         Regions.of(Box([(1.0, 1.0)]), 2)
 
 
+@pytest.mark.parametrize("parts", [(), 3, (2, 0), (1.5,), "22"])
+def test_parts_are_whole_numbers(parts):
+    with pytest.raises(ValueError, match="parts is a list of whole numbers from 1 on"):
+        Regions(parts)
+
+
+@pytest.mark.parametrize("points", [np.zeros(2), np.zeros((3, 1)), np.zeros((3, 3))])
+def test_points_have_as_many_coordinates_as_the_cube(points):
+    with pytest.raises(ValueError, match=r"points must have shape \(n, 2\)"):
+        Regions((2, 2)).index(points)
+
+
 @pytest.mark.parametrize("count", [0, -1, 1.5, True])
 def test_counts_out_of_range(count):
     with pytest.raises(ValueError, match="sub-regions"):

@@ -206,6 +206,8 @@ def test_starts_anywhere():
 def test_bad_input():
     with pytest.raises(ValueError, match="rounds"):
         simulate(FAMILY, FEATURES, rounds=0)
+    with pytest.raises(ValueError, match="block must be at least 1, got 0"):
+        simulate(FAMILY, FEATURES, rounds=1, block=0)
     with pytest.raises(ValueError, match="not both"):
         simulate(FAMILY, FEATURES, rounds=1, federation={}, pool=np.zeros((2, 1, 30)))
     with pytest.raises(ValueError, match="no candidate"):

@@ -7,7 +7,21 @@ from hypothesis import strategies as st
 from synthetic_payoffs import SE2, general, grid, players
 
 from surefoot import GP, Box, Candidates, Choice, Float, NotSupported, Player, Space, widths
-from surefoot.games import GPMW, Game, JointActions, Match, Profile, PublishedWidth, RandomStrategy, Round, play
+from surefoot.games import (
+    GPMW,
+    Game,
+    JointActions,
+    Match,
+    PayoffBelief,
+    Profile,
+    PublishedWidth,
+    RandomStrategy,
+    Round,
+    SamplerStrategy,
+    Strategy,
+    Tracker,
+    play,
+)
 from surefoot.games.payoffs import ExpectedScore
 
 
@@ -133,6 +147,10 @@ def test_a_payoff_that_raises_leaves_the_players_waiting():
         (lambda: Player(grid(2), others=[grid(2)] * 2, level=3, profile=[None, 2, 0]), "needs profile"),
         (lambda: Player(grid(2), others=[grid(2)] * 2, level=1, profile=[None, 1, 0]), "lower levels"),
         (lambda: Player(grid(2), others=[grid(2)] * 2, level=2, profile=[None, 1]), "one entry for each"),
+        (lambda: Player(grid(2), others=[grid(2)] * 2, level=2, profile=[None, (1,), 0]), "a level and a profile"),
+        (lambda: Player(grid(2), others=[grid(2)], level=1).strategy(0), r"strategies of \[1\], not of 0"),
+        (lambda: PayoffBelief(JointActions([grid(2)] * 2), GP(), 0).upper(1.0), "nothing was given yet"),
+        (lambda: PayoffBelief(JointActions([grid(2)] * 2), GP(), 0).posterior(), "nothing was given yet"),
         (lambda: Player(grid(2), others=[grid(2)], samples=0), "samples"),
         (lambda: Player(grid(2), others=[grid(2)], samples=3, lite=True), "lite"),
         (lambda: Player(grid(2), others=[grid(2)], initial=-1), "initial"),
@@ -152,6 +170,8 @@ def test_wrong_types():
         Player(grid(2), others=[grid(2)], strategies=["random", "random"])
     with pytest.raises(TypeError, match="domain"):
         Player(grid(2), others=["prices"])
+    with pytest.raises(TypeError, match="rows exist on candidates only"):
+        JointActions([grid(2), Box([(0.0, 1.0)])]).index(1, np.array([0.5]))
     with pytest.raises(TypeError, match="callable"):
         Player(grid(2), others=[grid(2)], width=2.0)
 
@@ -299,6 +319,42 @@ def test_strategies_must_say_that_they_need_beliefs():
     with pytest.raises(TypeError, match="beliefs = True"):
         player.ask()
     assert not player.pending
+
+
+def test_strategies_without_probabilities_must_draw():
+    class Silent(Strategy):
+        def begin(self, domain, seat):
+            return Tracker()
+
+    for level in (0, 1):
+        player = Player(grid(2), others=[grid(2)], level=level, gp=GP(), strategies=Silent(), seed=0)
+        with pytest.raises(TypeError, match="a strategy without probabilities draws by itself"):
+            player.ask()
+        assert not player.pending
+
+
+def test_an_ask_that_fails_leaves_no_trace():
+    broken = []
+
+    def corner(rounds, count, rng):
+        return [9.0] if broken else [1.0]
+
+    def made():
+        strategies = [RandomStrategy(), SamplerStrategy(corner)]
+        player = Player(grid(4), others=[grid(4)], level=1, gp=GP(SE2), strategies=strategies, seed=0)
+        query = player.ask()
+        player.tell(query, Round([query.x, [1.0]], [0.5, 0.0]))
+        return player
+
+    player, other = made(), made()
+    before = player.state()
+    broken.append(True)
+    with pytest.raises(ValueError, match="the sampler must give"):
+        player.ask()
+    assert player.state() == before
+    broken.clear()
+    assert player.ask() == other.ask()
+    assert player.state() == other.state()
 
 
 @pytest.mark.parametrize("given", [1.0, ["a", "b"], [1.0], [1.0, 2.0, 3.0], [1.0, np.inf]])

@@ -183,6 +183,26 @@ def test_policies_as_strategies():
         pure.begin(grid(3), 0)
 
 
+def test_a_policy_strategy_needs_a_policy():
+    with pytest.raises(TypeError, match="PolicyStrategy needs a policy, got 'random'"):
+        PolicyStrategy("random")
+
+
+def test_payoffs_are_scaled_to_costs_where_their_range_is_known():
+    known, plain = EXP3(payoff_range=(0.0, 2.0)).begin(SPACE, 0), EXP3().begin(SPACE, 0)
+    known.advance(played(2, 1.5), nothing)
+    plain.advance(played(2, -0.25), nothing)
+    np.testing.assert_allclose(known.probabilities, plain.probabilities, rtol=1e-12)
+
+
+def test_a_round_without_the_own_payoff_teaches_nothing():
+    for strategy in (EXP3(), EXP3P()):
+        tracker = strategy.begin(SPACE, 0)
+        before = tracker.probabilities
+        tracker.advance(Round([SPACE.points[0], [0.0]], [None, 1.0]), nothing)
+        np.testing.assert_array_equal(tracker.probabilities, before)
+
+
 def test_samplers_are_checked():
     space = Box([(0.0, 1.0)])
     wrong = SamplerStrategy(lambda rounds, count, rng: rng.random((count + 1, 1))).begin(space, 0)

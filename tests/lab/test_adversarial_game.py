@@ -161,3 +161,8 @@ def test_a_defender_that_learns_holds_out_longer():
     assert np.mean([s for s, _ in learnt[10:]]) < np.mean([s for s, _ in guessed[10:]]) - 0.02
     again = list(rounds_of(made, 0.2, 60, 1, ContextualDefender(made, 1), until_success=False))
     assert again == learnt
+
+
+def test_a_defender_with_context_chooses_from_a_grid():
+    with pytest.raises(TypeError, match="from a grid of actions, got Box"):
+        ContextualDefender(duel(grid=None), 0)

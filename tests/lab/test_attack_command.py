@@ -21,6 +21,7 @@ from surefoot.lab.attack_command import attack, instances_of, method_named
 from surefoot.lab.attack_images import read_images
 from surefoot.lab.attack_report import Record
 from surefoot.lab.robustness import Attacked, summarize
+from surefoot.loop.errors import MissingExtra
 
 MODEL = '''
 import numpy as np
@@ -215,6 +216,91 @@ def test_pictures_in_a_folder(home):
     Image.fromarray(np.zeros((4, 4), dtype=np.uint8)).save(folder / "z.png")
     with pytest.raises(ValueError, match="use one size"):
         read_images(folder)
+
+
+GRAY = np.full((2, 4, 4), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"pixels": GRAY}, r"needs an array called images \(or X\); it has pixels"),
+        ({}, "it has nothing"),
+        ({"images": GRAY, "labels": [1]}, r"one whole number per image, got int64 of shape \(1,\)"),
+        ({"images": GRAY, "labels": [0.5, 1.0]}, "one whole number per image, got float64"),
+        ({"images": GRAY[0]}, r"got \(4, 4\)"),
+        ({"images": GRAY[:0]}, r"got \(0, 4, 4\)"),
+        ({"images": GRAY.astype(str)}, "must be numbers"),
+        ({"images": 3.0 * GRAY}, "pixels must be whole numbers"),
+        ({"images": np.full((2, 4, 4), np.nan)}, "pixels must be whole numbers"),
+        ({"images": np.full((2, 4, 4), 256)}, "pixels must be whole numbers"),
+        ({"images": np.full((2, 4, 4), -1)}, "pixels must be whole numbers"),
+    ],
+)
+def test_arrays_that_are_no_images(arrays, message, tmp_path):
+    np.savez(tmp_path / "some.npz", **arrays)
+    with pytest.raises(ValueError, match=rf"some\.npz.*{message}"):
+        read_images(tmp_path / "some.npz")
+
+
+def test_an_archive_that_was_cut_short_is_named(tmp_path):
+    np.savez(tmp_path / "some.npz", images=GRAY)
+    whole = (tmp_path / "some.npz").read_bytes()
+    (tmp_path / "some.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"some\.npz cannot be read as an \.npz file"):
+        read_images(tmp_path / "some.npz")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "there is no file"),
+        ("0\n1\n2\n", "3 lines for 2 images"),
+        ("", "0 lines for 2 images"),
+        ("0\ncat\n", "got 'cat'"),
+        ("0\n-1\n", "got '-1'"),
+        ("0,3\n", r"no class for 1 \(1 such images\)"),
+    ],
+)
+def test_classes_that_do_not_fit_the_images(text, message, tmp_path):
+    np.savez(tmp_path / "some.npz", images=GRAY)
+    if text is not None:
+        (tmp_path / "classes.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_images(tmp_path / "some.npz", tmp_path / "classes.csv")
+
+
+def test_the_first_images_only(tmp_path):
+    np.savez(tmp_path / "some.npz", images=GRAY)
+    (tmp_path / "classes.csv").write_text("4\n7\n")
+    first = read_images(tmp_path / "some.npz", tmp_path / "classes.csv", first=1)
+    assert first.images.shape == (1, 4, 4)
+    assert (first.names, first.labels.tolist()) == (["0"], [4])
+    assert read_images(tmp_path / "some.npz", first=1).labels is None
+
+
+def test_files_that_are_no_images(tmp_path, monkeypatch):
+    (tmp_path / "notes.txt").write_text("nothing")
+    with pytest.raises(ValueError, match=r"\.npz file or a folder of pictures, got .*notes\.txt"):
+        read_images(tmp_path / "notes.txt")
+    with pytest.raises(ValueError, match="there is no picture in"):
+        read_images(tmp_path)
+    (tmp_path / "torn.png").write_bytes(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"torn\.png cannot be read as a picture"):
+        read_images(tmp_path)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(MissingExtra, match=r"surefoot\[plot\]"):
+        read_images(tmp_path)
+
+
+def test_without_matplotlib_the_report_has_no_pictures(home, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    summary, said = run(home, picture=True)
+    assert "no pictures: " in said
+    assert summary.attacks == 5
+    assert "<img" not in (home / "out" / "report.html").read_text()
+    _, said = run(home, out="quiet", picture=True, quiet=True)
+    assert "no pictures" not in said
 
 
 def test_which_attacks_are_made():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 import time
 from pathlib import Path
 
@@ -301,6 +303,19 @@ def test_the_page_is_filled_between_its_markers(stored, tmp_path):
     page.write_text("no markers")
     with pytest.raises(ValueError, match="must hold the lines"):
         bench_table.write_page(stored, page)
+
+
+def test_the_command_for_the_page(stored, tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text(f"{bench_table.BEGIN}\n{bench_table.END}\n")
+    monkeypatch.setattr(sys, "argv", ["bench_table", str(stored), str(page)])
+    runpy.run_path(bench_table.__file__, run_name="__main__")
+    filled = page.read_text()
+    assert "| federation, one round of draws |" in filled
+    monkeypatch.setattr(sys, "argv", ["bench_table", str(tmp_path / "absent.json"), str(page)])
+    with pytest.raises(SystemExit, match=r"error: there is no file .*absent\.json"):
+        runpy.run_path(bench_table.__file__, run_name="__main__")
+    assert page.read_text() == filled
 
 
 def test_the_page_shows_what_is_stored(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -107,6 +108,11 @@ def test_a_kept_curve_is_the_trained_one(tmp_path):
     assert kept.curve(x).tolist() == digits(3, epochs=4).curve(x).tolist() == kept.curve(x).tolist()
     (file,) = tmp_path.iterdir()
     assert len(json.loads(file.read_text())) == 4
+
+
+def test_a_network_whose_weights_overflow_can_only_guess():
+    train = digits(0, epochs=3).train
+    assert list(islice(train({**GOOD, "learning_rate": 1e300, "weight_decay": 1e300}), 3)) == [0.1, 0.1, 0.1]
 
 
 def test_logistic_regression_learns_and_regularization_holds_it_back(own_images):

@@ -121,6 +121,12 @@ def test_bad_input(tmp_path):
         train(np.zeros((2, 16, 16)), [0, 1], epochs=0)
 
 
+def test_images_of_another_shape_are_not_encoded(tmp_path):
+    made = autoencoder(np.zeros((4, 3, 3)), hidden=4, epochs=1, cache=tmp_path)
+    with pytest.raises(ValueError, match=r"of shape \(3, 3\), got an array of shape \(2, 5, 5\)"):
+        made.encode(np.zeros((2, 5, 5)))
+
+
 def test_missing_data_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv("SUREFOOT_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -183,6 +183,13 @@ def test_a_diverging_network_is_a_failed_run(small):
     assert np.isnan(network.last({**DEFAULTS, "learning_rate": 1e300, "weight_decay": 1e300}))
 
 
+def test_other_errors_of_a_network_are_raised(small):
+    X = np.random.default_rng(0).random((60, 3))
+    network = Network(X, (X[:, 0] > 0.5).astype(int))
+    with pytest.raises(ValueError, match="nonsense"):
+        list(network({**DEFAULTS, "activation": "nonsense"}))
+
+
 @pytest.mark.parametrize("missing", ["sklearn", "matplotlib"])
 def test_it_says_what_to_install(missing, tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == missing]:

@@ -89,6 +89,7 @@ def test_a_plan_with_little_signal_says_so():
         (["--plan", "--features", "1"], "count must be a whole number from 2 on, got 1"),
         (["--plan", "--clip", "0"], "clip must be positive, got 0.0"),
         (["--plan", "--agents", "0"], "agents must be a whole number from 1 on, got 0"),
+        (["--plan", "--agents", "1"], "one agent has no default delta: give one"),
         (["--plan", "--rounds", "0"], "rounds must be a whole number from 1 on, got 0"),
         (["--data", "mnist"], "data is one of auto, landmine, synthetic, not 'mnist'"),
         (["--data", "synthetic", "--runs", "0"], "runs must be at least 1, got 0"),
@@ -142,6 +143,13 @@ def test_without_landmine_data_auto_is_synthetic_and_asking_for_them_fails(tmp_p
         room.federate(data="landmine")
 
 
+def test_without_matplotlib_there_is_no_picture(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    _, printed = quietly(room.federate, data="synthetic", agents=2, rounds=1, out=tmp_path)
+    assert "no picture: " in printed
+    assert [file.name for file in tmp_path.iterdir()] == ["federation.json"]
+
+
 # -- Flower ----------------------------------------------------------------------------------------------------------
 
 
@@ -162,3 +170,12 @@ def test_flower_runs_the_app(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     assert room.start_flower(tmp_path, "loopback") == 3
     assert (tmp_path / "words").read_text().split() == ["run", str(tmp_path), "loopback", "--stream"]
+
+
+def test_without_the_command_of_flower_it_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text("")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingExtra, match=r"flwr was not found: pip install 'surefoot\[flower\]'"):
+        room.start_flower(tmp_path)

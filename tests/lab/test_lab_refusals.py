@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
+import planted
 import pytest
 
-from surefoot import GP, Box, Candidates, Dives, Paths
+from surefoot import GP, Box, Candidates, Dives, Paths, Task
+from surefoot.lab import landmine
+from surefoot.lab.baselines.bayesopt_attack import BayesOptAttack
 from surefoot.lab.baselines.contextual import ContextualGPUCB
 from surefoot.lab.baselines.curve_extrapolation import CurveExtrapolation
 from surefoot.lab.baselines.drift import SlidingWindowGPUCB
+from surefoot.lab.baselines.genattack import GenAttack
 from surefoot.lab.baselines.median import MedianRule
+from surefoot.lab.baselines.parsimonious import ParsimoniousAttack
+from surefoot.lab.baselines.pem import PEMBO
 from surefoot.lab.baselines.recorded import recorded_rule
+from surefoot.lab.baselines.square_attack import SquareAttack
+from surefoot.lab.bench_device import bench_device
+from surefoot.lab.bench_rates import Place
+from surefoot.lab.curves import synthetic_curves
+from surefoot.lab.experiment import Replicate
+from surefoot.lab.lcbench import lcbench
+from surefoot.lab.networks import digits
+from surefoot.lab.problems import Problem
 from surefoot.lab.select import Sheet, objective_of
+from surefoot.lab.vae import autoencoder
+from surefoot.lab.watch import Watched
+from surefoot.lab.worker import attempt
+from surefoot.loop.errors import MissingExtra, NotSupported
 
 BOX, LINE = Box.unit(1), Candidates([[0.0], [1.0]])
 
@@ -34,6 +54,15 @@ REFUSED = {
         lambda: objective_of(sheet([1.0, 1.0]), "coverage"),
         "coverage takes no --weights",
     ),
+    "an attack by luck": (lambda: BayesOptAttack(rule="luck"), "'luck'"),
+    "a population of one": (lambda: GenAttack(population=1), "got 1"),
+    "blocks of nothing": (lambda: ParsimoniousAttack(block=0), "got 0 and 16"),
+    "more than all pixels": (lambda: SquareAttack(share=1.5), r"1\.5"),
+    "a device nobody has": (lambda: Place("tpu"), "'tpu'"),
+    "a bench of another size": (lambda: bench_device(size="huge"), "'huge'"),
+    "images without pixels": (lambda: autoencoder(np.zeros(4)), r"\(4,\)"),
+    "no image": (lambda: autoencoder(np.zeros((0, 3, 3))), r"\(0, 3, 3\)"),
+    "an autoencoder that does not learn": (lambda: autoencoder(np.zeros((4, 3, 3)), epochs=0), "2, 512, 0"),
     "weights of nothing": (lambda: objective_of(sheet([0.0, 0.0]), "facility"), "all 0"),
 }
 
@@ -43,3 +72,51 @@ def test_is_refused_by_its_value(what):
     call, words = REFUSED[what]
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_curves_over_a_list_of_points():
+    listed = Problem("listed", LINE, lambda X: X[:, 0], 1.0, LINE.points[1:])
+    with pytest.raises(TypeError, match="on a Box"):
+        synthetic_curves("power", surface=listed)
+
+
+@pytest.mark.parametrize(
+    ("missing", "call", "extra"),
+    [
+        ("sklearn.svm", lambda: landmine.values(0, [[0.3, 0.7]]), "sklearn"),
+        ("onnxruntime", lambda: lcbench("3945").final(np.full((1, 7), 0.5)), "bench"),
+        ("sklearn", digits, "demo"),
+    ],
+)
+def test_what_to_install_is_said(missing, call, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(MissingExtra, match=rf"pip install 'surefoot\[{extra}\]'"):
+        call()
+
+
+def test_an_experiment_that_returns_nothing_is_a_failure():
+    assert attempt(planted.run_broken, Replicate(3)) == {
+        "replicate": 3,
+        "error": "ValueError: the experiment returned no trace",
+        "where": [],
+    }
+
+
+def test_a_built_in_function_without_a_signature_is_judged_by_what_it_returns():
+    run = Watched(max, "max")
+    with pytest.raises(TypeError, match=r"a value must be a number.*; got 'width'"):
+        run({"width": 1.0, "depth": 2.0})
+
+
+def test_pem_has_no_belief_to_score_points_by():
+    policy = PEMBO(LINE, tasks=[Task(LINE.points, [0.0, i]) for i in range(5)], gp=GP(), seed=0)
+    with pytest.raises(NotSupported, match="PEMBO"):
+        policy._acquisition(GP().condition(), 1)
+
+
+def test_where_nobody_knows_the_memory_it_is_unlimited(monkeypatch):
+    def absent(*args, **options):
+        raise FileNotFoundError(args[0])
+
+    monkeypatch.setattr("builtins.open", absent)
+    assert Place().free() == np.inf

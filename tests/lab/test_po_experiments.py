@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from surefoot import GP, SE
+from surefoot import GP, SE, Matern
 from surefoot.lab import Replicate, datasets, find
 from surefoot.lab.experiments.po_gp_ucb import _records, synthetic_epsilon
 from surefoot.lab.experiments.po_gp_ucb._outsourced import RADIUS, WIDTH, Owned, Race, to_norm
@@ -224,3 +224,18 @@ def test_the_real_records():
     assert 9000 < len(loans.rows) < 10_000
     assert len(houses.rows) == 2004
     assert houses.smallest == pytest.approx(159.7, abs=0.1)  # a property of the coordinates alone
+
+
+def test_records_need_a_squared_exponential():
+    with pytest.raises(TypeError, match="squared exponential, got Matern"):
+        _records.owned(np.zeros((2, 1)), np.zeros(2), GP(Matern()))
+
+
+def test_tables_that_are_not_here_are_left_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUREFOOT_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    _records.loans.cache_clear()
+    _records.houses.cache_clear()
+    traces = find("po-gp-ucb/reconstruction").run(Replicate(0))
+    assert traces
+    assert not [name for name in traces if "loans" in name or "houses" in name]

@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import planted
 import pytest
 
+from surefoot.lab import Trace
 from surefoot.lab.results import Results
 from surefoot.lab.runner import run
 from surefoot.loop.errors import MissingData
@@ -133,8 +135,6 @@ def test_data_that_are_missing_or_lost(tmp_path, monkeypatch):
 
 
 def test_a_claim_that_does_not_fit_does_not_cost_the_run(tmp_path):
-    from dataclasses import replace
-
     from surefoot.lab import Metric, Share
 
     wrong = replace(planted.run_truths, own_claims=(Share("values are not events", Metric("value")["low"] > 0.5),))
@@ -148,6 +148,17 @@ def test_bad_arguments(tmp_path):
         with pytest.raises(ValueError):
             run(planted.run_truths, out=tmp_path, **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_experiment_of_a_script_has_no_processes(tmp_path):
+    def here(replicate):
+        return {"low": Trace(value=1.0)}
+
+    here.__module__ = "__main__"
+    made = replace(planted.run_truths, run=here, own_claims=())
+    with pytest.raises(ValueError, match="planted/truths is defined in a script; run it with workers=0"):
+        run(made, out=tmp_path, workers=2)
+    assert run(made, out=tmp_path, workers=0)["repetitions"] == 40
 
 
 def test_stored_results_of_another_experiment_are_refused(tmp_path):

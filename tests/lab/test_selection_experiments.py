@@ -19,7 +19,7 @@ from surefoot.lab.regression import autoregressive, classification, linear
 from surefoot.lab.results import Results
 from surefoot.lab.runner import run
 from surefoot.loop.errors import MissingData
-from surefoot.select import Custom, exhaustive, greedy, lazy_greedy
+from surefoot.select import Coverage, Custom, exhaustive, greedy, lazy_greedy
 
 
 @pytest.fixture
@@ -274,3 +274,9 @@ def test_every_entry_of_the_register_has_an_experiment():
     }  # fmt: skip
     for id in SMALL:
         assert find(id).claims
+
+
+def test_only_a_robust_part_that_is_too_large_is_no_selection():
+    runs = _removal.Runs(Coverage(np.eye(4)), 9, Replicate(0))
+    with pytest.raises(ValueError, match="9"):
+        runs.select(_removal.GREEDY, 0, 3)

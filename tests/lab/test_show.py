@@ -171,6 +171,20 @@ def test_what_is_no_run_is_said(content, said, tmp_path):
     assert str(path) in str(caught.value)
 
 
+def test_a_policy_that_is_not_installed_and_had_no_domain_is_said(tmp_path):
+    path = tmp_path / "state.json"
+    path.write_text('{"schema": 1, "policy": "Absent", "seed": 0, "config": {}, "events": [], "cache": {}}\n')
+    with pytest.raises(ValueError, match="Absent"):
+        read(path)
+
+
+def test_a_state_without_its_options_is_said(tmp_path):
+    path = tmp_path / "state.json"
+    path.write_text('{"schema": 1, "events": []}\n')
+    with pytest.raises(ValueError, match="not a whole state"):
+        read(path)
+
+
 def test_damaged_journals_are_not_guessed_at(tmp_path):
     path = tmp_path / "run.jsonl"
     with RandomSearch(SPACE, seed=0, journal=path) as policy:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from surefoot import GP, Ball, Candidates, Groups, Linear, MaxiMinGPUCB, StableOpt, WeightedBox
+from surefoot import GP, Ball, Box, Candidates, Groups, Linear, MaxiMinGPUCB, StableOpt, WeightedBox
 from surefoot.lab import Replicate, find
 from surefoot.lab.experiments.stableopt import _movies, lake_regions
 from surefoot.lab.experiments.stableopt._polynomial import RADIUS, points, polynomial
@@ -188,3 +188,8 @@ def test_without_the_ratings_the_message_says_where_to_get_them(tmp_path, monkey
         cached.cache_clear()
     with pytest.raises(MissingData, match="movielens_100k"):
         find("stableopt/movies").run(Replicate(0, settings={"rounds": 3}))
+
+
+def test_what_is_reached_in_a_box_is_not_compared():
+    with pytest.raises(TypeError, match="finitely many choices"):
+        reach(Box.unit(2), Ball(0.1))

@@ -134,6 +134,16 @@ def test_a_resumed_run_keeps_the_tasks_it_was_begun_with(folder):
     assert "learning from new" not in text
 
 
+def test_what_does_not_serve_is_said_on_the_screen(folder):
+    with RandomSearch(SPACE, seed=0, journal="studies/upwards.jsonl") as policy:
+        policy.tell({"rate": 0.1, "depth": 2}, 1.0)
+    _, text = run(direction="minimize", trials=1)
+    assert "learning from alike, 9 runs" in text
+    assert "not learning from studies/upwards.jsonl" in text
+    _, text = run(direction="minimize", trials=1, quiet=True)
+    assert "learning from" not in text
+
+
 def test_tasks_stored_by_their_hash_are_found_again(tmp_path):
     X = np.random.default_rng(0).random((6000, 1))
     big, path = Task(X, X[:, 0], name="big"), tmp_path / "run.jsonl"

@@ -53,6 +53,7 @@ def test_a_file_is_read_once_and_does_not_replace_a_module_of_its_name(tmp_path)
         (":f", "got ':f'"),
         ("mine.py:", "got 'mine.py:'"),
         ("absent.py:f", "there is no file absent.py"),
+        ("./notes.txt:f", r"importing ./notes.txt failed: ImportError: notes.txt is not a Python file"),
         ("no.such.module:f", "there is no module 'no.such.module'"),
         ("mine.py:trian", "has no 'trian'; did you mean 'train'"),
         ("mine:zzzz", "mine has no 'zzzz'"),
@@ -65,6 +66,7 @@ def test_a_file_is_read_once_and_does_not_replace_a_module_of_its_name(tmp_path)
 )
 def test_what_cannot_be_found_is_said(target, said, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("def train(p): return 1")
+    (tmp_path / "notes.txt").write_text("def f(p): return 1")
     (tmp_path / "broken.py").write_text("undefined")
     (tmp_path / "unclosed.py").write_text("f = (")
     (tmp_path / "exits.py").write_text("import sys; sys.exit(3)")

@@ -9,13 +9,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from surefoot import GP, SE, Candidates, ExpectedImprovement
+from surefoot import GP, SE, Box, Candidates, ExpectedImprovement
 from surefoot.lab import Replicate, datasets, find
 from surefoot.lab.baselines.improvement_per_cost import ImprovementPerCost
 from surefoot.lab.experiments.truvar import _svm, lake_level_set, lake_travel_cost, noise_levels
 from surefoot.lab.experiments.truvar._levels import Survey, survey
 from surefoot.lab.experiments.truvar._printed import flat_rounds
-from surefoot.lab.experiments.truvar._synthetic import Landscape, peak
+from surefoot.lab.experiments.truvar._synthetic import Landscape, peak, race
 from surefoot.lab.fields import transect
 from surefoot.lab.problems import grid
 from surefoot.lab.results import Results
@@ -182,3 +182,24 @@ def test_the_published_table(monkeypatch):
     results.replicates = {0: dict(made.run(Replicate(0, settings={"horizon": 5})))}
     verdicts = {claim["code"]: claim["verdict"] for claim in results.judge()}
     assert (verdicts["C3"], verdicts["C4"]) == ("holds", "fails")
+
+
+def test_a_table_is_not_searched_in_a_box(small_data):
+    box = Box.unit(3)
+    with pytest.raises(TypeError, match="the table has candidates, not Box"):
+        _svm.tune(RandomSearch(box, seed=0), np.array([0]), 5)
+    with pytest.raises(TypeError, match="a survey is made on Candidates, not on Box"):
+        survey(RandomSearch(box, seed=0), GP(SE(), noise=0.01), np.zeros(3), 0.0, 0, rounds=2)
+
+
+def test_a_race_is_not_run_in_a_box():
+    points = grid([(0.0, 1.0)] * 2, 3)
+    land = Landscape(GP(SE()).condition(), points, np.zeros(9), 0.0)
+    with pytest.raises(TypeError, match="on candidates"):
+        race(RandomSearch(Box.unit(2), seed=0), land, 0, 2, np.random.default_rng(0))
+
+
+def test_a_table_is_searched_to_its_end(small_data):
+    where = _svm.domain()
+    rows = _svm.tune(RandomSearch(where, repeats=False, seed=0), np.array([3, 5]), 1000)
+    assert sorted(rows) == list(range(where.size))

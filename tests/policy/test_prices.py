@@ -32,6 +32,7 @@ def test_a_function_is_called_with_what_it_asks_for():
     assert Prices(LINE, cost=way).at(LINE.points, None, np.array([3.0])).tolist() == [[2.5, 2.0, 1.0]]
     assert Prices(LINE, cost=lambda X: 2.0).at(LINE.points, None).tolist() == [[2.0, 2.0, 2.0]]  # one for all
     assert Prices(Box.unit(1), cost=lambda X: 1.0 + X[:, 0]).at(np.array([[0.5]]), None).tolist() == [[1.5]]
+    assert Prices(LINE, cost=max).travels is False  # a built-in function without a signature
 
 
 @pytest.mark.parametrize("cost", [lambda: 1.0, lambda a, b, c: 1.0])

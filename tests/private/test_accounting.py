@@ -230,6 +230,10 @@ def test_nothing_and_everything():
         (lambda: noise_multiplier(1.0, 1e-5, sampling=2.0), "sampling must be"),
         (lambda: gaussian_scale(1.0, 1e-5, -1.0), "sensitivity must be positive"),
         (lambda: gaussian_delta(0.0, 1.0), "scale must be positive"),
+        (lambda: gaussian_delta(1.0, -0.1), "epsilon must be a finite number of at least 0, got -0.1"),
+        (lambda: gaussian_delta(1.0, math.nan), "epsilon must be a finite number of at least 0, got nan"),
+        (lambda: gaussian_scale(0.0, 1e-5), "epsilon must be positive and finite, got 0.0"),
+        (lambda: gaussian_scale(math.inf, 1e-5), "epsilon must be positive and finite, got inf"),
     ],
 )
 def test_bad_values_are_named(call, words):

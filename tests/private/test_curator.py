@@ -144,6 +144,21 @@ def test_bad_asks_are_refused_and_change_nothing():
         made.handle({"schema": 1, "message": "answer", "run": run, "step": 0, "value": 1.0})
 
 
+def test_a_close_that_does_not_fit_is_refused_and_ends_nothing():
+    made = curator()
+    with pytest.raises(SurefootError, match="nothing was released yet"):
+        made.close(Close(made.run, None))
+    assert made.state == "new"
+    made.release()
+    with pytest.raises(ValueError, match="the message is for another"):
+        made.close(Close("other", None))
+    with pytest.raises(ValueError, match="index must be below 30, got 30"):
+        made.close(Close(made.run, 30))
+    assert made.state == "released"
+    made.close(Close(made.run, 29))
+    assert made.state == "closed"
+
+
 def test_failed_measurements_may_be_asked_for_again():
     values = iter([math.nan, None, 3.0])
     made = curator(lambda row: next(values))
@@ -289,6 +304,18 @@ def test_a_resumed_curator_releases_and_answers_the_same(tmp_path):
         Curator(table() + 1, None, GaussianRelease(epsilon=2.0, delta=1e-5, bounds=[(0.0, 1.0)] * 2), asks=5, path=path)
 
 
+def test_a_file_with_events_that_no_curator_writes_is_refused(tmp_path):
+    unknown, early = tmp_path / "unknown.jsonl", tmp_path / "early.jsonl"
+    for path, event in ((unknown, {"event": "burnt"}), (early, {"event": "asked", "step": 0, "index": 4})):
+        curator(path=path).stop()
+        with path.open("a") as file:
+            file.write(json.dumps(event) + "\n")
+    with pytest.raises(ValueError, match="unknown event 'burnt'"):
+        curator(path=unknown)
+    with curator(path=early) as made, pytest.raises(SurefootError, match="nothing was released yet"):
+        _ = made.pending
+
+
 SERVER = textwrap.dedent(
     """
     import json, sys
@@ -383,6 +410,9 @@ def test_a_run_that_the_budget_refuses_has_charged_neither_rows_nor_answers():
             made.release()
     assert ledger.entries == ()
     assert ledger.spent() == 0.0
+    larger = Ledger(epsilon=9.0, delta=1e-5)
+    curator(mechanism=laplace, outputs=noisy, ledger=larger).release()
+    assert [entry.note["what"] for entry in larger.entries] == ["rows", "answers"]
 
 
 def test_a_wild_record_is_clipped_and_does_not_burn_the_budget():

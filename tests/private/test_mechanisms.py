@@ -171,6 +171,12 @@ def test_a_guarantee_is_honest():
         Guarantee(mechanism="x", epsilon=1.0, delta=0.1, failures=(Failure("rank", "because"),))
     with pytest.raises(ValueError, match="together"):
         Guarantee(mechanism="x", epsilon=1.0)
+    for wrong in (-1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="epsilon must be finite and not negative"):
+            Guarantee(mechanism="x", epsilon=wrong, delta=0.1)
+    for wrong in (-0.1, 1.0, math.nan):
+        with pytest.raises(ValueError, match=r"delta must lie in \[0, 1\)"):
+            Guarantee(mechanism="x", epsilon=1.0, delta=wrong)
     text = str(GaussianRelease(epsilon=1.0, delta=1e-5, scale=[2.0]).guarantee(10, 1))
     assert "(1, 1e-05)-differentially private" in text
     assert "exact accounting" in text
@@ -289,6 +295,13 @@ def test_bad_requests_to_learn_are_refused():
     for arguments in (([0.0], [GP()]), ([0.0] * 5, [])):
         with pytest.raises(ValueError):
             learn_hyperparameters(np.zeros((5, 1)), *arguments, epsilon=1.0, delta=1e-5, blocks=2)
+    ledger = Ledger(epsilon=2.0, delta=1e-5)
+    for blocks in (0, 6):
+        with pytest.raises(ValueError, match=f"blocks must lie between 1 and the number of rows, 5, got {blocks}"):
+            learn_hyperparameters(
+                np.zeros((5, 1)), [0.0] * 5, [GP()], epsilon=1.0, delta=1e-5, blocks=blocks, ledger=ledger
+            )
+    assert ledger.entries == ()
     assert gaussian_scale(1.0, 1e-5) < SystemNoise.certified_scale(1.0, 1e-5)
     assert GaussianEvent(1.0).count == 1
 
@@ -300,6 +313,28 @@ def test_bounds_of_a_scale_may_be_a_list_and_are_checked():
         public.apply(np.zeros((1, 1)))
     with pytest.raises(ValueError, match="lower bound"):
         PublicScale(bounds=[(1.0, 0.0)])
+
+
+@pytest.mark.parametrize("bounds", [[0.0, 1.0], [(0.0, 1.0, 2.0)], [(0.0, math.inf)], [(math.nan, 1.0)]])
+def test_bounds_are_finite_pairs(bounds):
+    for make in (lambda: PublicScale(bounds=bounds), lambda: PublicScale.within(bounds, radius=1.0)):
+        with pytest.raises(ValueError, match=r"bounds must be finite \(lower, upper\) pairs"):
+            make()
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, math.nan])
+def test_a_ball_of_rows_has_a_positive_radius(radius):
+    with pytest.raises(ValueError, match="radius must be positive, got"):
+        PublicScale(radius=radius)
+    with pytest.raises(ValueError, match="radius must be positive and finite, got"):
+        PublicScale.within([(0.0, 1.0)], radius=radius)
+
+
+@pytest.mark.parametrize("name", ["center", "scale"])
+def test_a_scale_fits_the_features(name):
+    public = PublicScale(**{name: [1.0, 2.0]})
+    with pytest.raises(ValueError, match=f"{name} has 2 entries but the data have 3 features"):
+        public.apply(np.zeros((1, 3)))
 
 
 @pytest.mark.parametrize("size", [1e25, 1e160, 1e308])

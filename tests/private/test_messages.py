@@ -190,6 +190,12 @@ def test_what_is_not_exactly_a_release_is_refused(change):
         Release.from_wire({**release().to_wire(), **change})
 
 
+@pytest.mark.parametrize("rows", [np.zeros(3), np.zeros((0, 2)), np.zeros((2, 0)), [[0.0, float("nan")]]])
+def test_released_rows_are_a_finite_table(rows):
+    with pytest.raises(ValueError, match="released rows are finite"):
+        Release("k", rows)
+
+
 @pytest.mark.parametrize(
     "wire",
     [

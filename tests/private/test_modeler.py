@@ -147,6 +147,14 @@ def test_lost_messages_are_sent_again_and_the_budget_is_kept():
         modeler.tell(Answer("other", 0, 1.0))
 
 
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+def test_asks_are_counted_in_whole_numbers(n):
+    modeler = Modeler(Release("k", np.eye(4), noise=0.1, asks=2), seed=0)
+    with pytest.raises(ValueError, match="needs a positive whole number"):
+        modeler.ask(n)
+    assert modeler.policy.queries == []
+
+
 def test_failures_and_an_empty_hand():
     modeler = Modeler(Release("k", np.eye(4), noise=0.1, asks=2), seed=0)
     assert modeler.close() == Close("k", None)

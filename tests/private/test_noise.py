@@ -114,6 +114,9 @@ def test_bad_input_is_refused_without_a_word_about_the_data(source):
         source.bernoulli(1.5, 3)
     with pytest.raises(ValueError, match="at least 0, got -1"):
         source.permutation(-1)
+    for wrong in (2.0, True, "3"):
+        with pytest.raises(TypeError, match="expected a whole number, got"):
+            source.permutation(wrong)
     with pytest.raises(TypeError):
         ResearchNoise(None)
 

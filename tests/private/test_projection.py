@@ -234,11 +234,24 @@ def test_collinear_features_are_refused():
 
 
 @pytest.mark.parametrize(
-    "option", [{"dimension": 0}, {"dimension": 2.5}, {"delta": 0.0}, {"epsilon": -1.0}, {"lift": "x"}]
+    "option", [{"dimension": 0}, {"dimension": 2.5}, {"delta": 0.0}, {"epsilon": -1.0}, {"lift": "x"}, {"lifting": "x"}]
 )
 def test_bad_options_are_refused(option):
-    with pytest.raises(ValueError, match=next(iter(option))):
+    with pytest.raises(ValueError, match=f"{next(iter(option))} must"):
         published(**option)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_a_threshold_needs_an_epsilon(epsilon):
+    for call in (omega, composed_epsilon):
+        with pytest.raises(ValueError, match="epsilon must be positive and finite"):
+            call(3, epsilon, 1e-5)
+
+
+@pytest.mark.parametrize("smallest", [0.0, -1.0, math.nan])
+def test_a_threshold_needs_a_singular_value(smallest):
+    with pytest.raises(ValueError, match="the smallest singular value must be positive"):
+        threshold_epsilon(3, 1e-5, smallest)
 
 
 def test_a_modeler_runs_on_it():

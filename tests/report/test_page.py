@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 
 import surefoot
-from surefoot import Box, Candidates, Choice, ExpectedImprovement, Float, Int, RandomSearch, Space, report
+from surefoot import (
+    BOBOS,
+    Box,
+    Candidates,
+    Choice,
+    ExpectedImprovement,
+    Float,
+    Int,
+    RandomSearch,
+    Space,
+    StableOpt,
+    UnknownParameters,
+    report,
+)
 from surefoot.report import theme
 
 HOSTILE = '<script>alert("x")</script>'
@@ -171,6 +184,28 @@ def test_page_of_a_single_point(domain, tmp_path):
     for value in (1.0, 2.0):
         policy.tell(policy.ask(), value)
     assert report.page(policy, tmp_path / "run.html").exists()
+
+
+def test_page_of_an_answer_that_is_no_point_of_the_domain(tmp_path):
+    """A design beside unknown parameters: what is measured has two coordinates, what is recommended one."""
+    policy = StableOpt(Box.unit(1), perturbation=UnknownParameters([[0.0], [1.0]]), seed=0)
+    for _ in range(2):
+        query = policy.ask()
+        policy.tell(query, float(-np.sum(query.x**2)))
+    html = report.page(policy, tmp_path / "run.html").read_text(encoding="utf-8")
+    assert Reader(html).open == []
+    assert '<div class="card pad"><pre>Recommendation(' in html
+
+
+def test_page_of_runs_that_only_reported_so_far(tmp_path):
+    policy = BOBOS(Box.unit(1), epochs=6, seed=0)
+    query = policy.ask()
+    for step in (1, 2):
+        policy.report(query, step, 0.1 * step)
+    html = report.page(policy, tmp_path / "run.html").read_text(encoding="utf-8")
+    assert Reader(html).open == []
+    assert "1 runs were followed step by step, 2 steps in all." in html
+    assert "Nothing was measured yet, so there is nothing to recommend." in html
 
 
 def test_page_leaves_the_policy_alone(tmp_path):

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 from surefoot import Box, Choice, ExpectedImprovement, Float, MissingExtra, RandomSearch, Space, report
+from surefoot.private import ResearchNoise
+from surefoot.private.audit import audit
+from surefoot.report.attack import image_grid
+from surefoot.report.audit import audits
 from surefoot.report.plots import influence
 from surefoot.report.view import View, coordinates
 
@@ -76,6 +80,10 @@ def test_far_worse_values_do_not_hide_the_good_ones():
     assert "1 far worse value" in report.trace(policy).axes[0].get_title(loc="left")
 
 
+def test_a_window_of_no_values():
+    assert View(RandomSearch(Box.unit(1), seed=0)).window() == (0.0, 1.0)
+
+
 def test_grids_stay_inside_their_coordinate():
     space = Space(rate=Float(1e-7, 0.3, log=True), kernel=Choice(["a", "b", "c"]))
     for coordinate in coordinates(space):
@@ -85,6 +93,26 @@ def test_grids_stay_inside_their_coordinate():
         unit = coordinate.unit(grid)
         assert unit.min() == 0.0
         assert unit.max() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_audit_without_a_claim_has_no_tick(sign):
+    def mechanism(x, noise, n):
+        return noise.gaussian(np.full(n, x), 1.0)
+
+    found = audit(mechanism, 0.0, sign, delta=1e-3, trials=3000, noise=ResearchNoise(0))
+    bars, curve = audits({"gaussian": found}).axes
+    assert [text.get_text() for text in bars.texts] == ["no claim"]
+    assert not bars.lines
+    measured = curve.lines[0]
+    assert (measured.get_ydata() >= measured.get_xdata()).mean() > 0.9  # the likelier input is the other one
+
+
+@pytest.mark.parametrize(("pairs", "titles"), [(0, 0), (0, 1), (1, 0), (2, 1)])
+def test_every_pair_of_images_has_a_title(pairs, titles):
+    image = np.zeros((4, 4))
+    with pytest.raises(ValueError, match=f"got {pairs} pairs, {titles} titles"):
+        image_grid([(image, image)] * pairs, ["a 3 for an 8"] * titles)
 
 
 def test_missing_matplotlib_says_what_to_install(policy, monkeypatch):

@@ -226,3 +226,12 @@ def test_without_deletions_an_order_that_wastes_an_element_has_no_theorem_but_a_
     assert "without gain" in found.reason
     assert found.ratio == pytest.approx(2 / 3)
     assert "no theorem" in str(found)
+
+
+def test_buckets_that_waste_an_element_have_no_theorem_but_a_certificate():
+    rows = np.block([[np.ones((30, 30)), np.zeros((30, 40))], [np.zeros((40, 30)), np.eye(40)]])
+    objective = Coverage(rows)
+    found = certify(objective, pro(objective, 12, 2, subroutine=oblivious), 2)
+    assert found.factor == 0.0
+    assert "took an element without gain" in found.reason
+    assert found.ratio == pytest.approx(0.75)

@@ -193,6 +193,9 @@ def test_unknown_functions_have_no_bound_and_large_ones_no_enumeration() -> None
         exact_ratios(f)
     with pytest.raises(ValueError, match="at least 1, got 0"):
         estimate_ratios(f, np.random.default_rng(0), chains=0)
+    wide = RSquared(np.random.default_rng(0).normal(size=(3, 5001)), [0.0, 1.0, 3.0], ridge=0.1)
+    with pytest.raises(ValueError, match="n ≤ 5000, got n = 5001"):
+        bound_ratios(wide)
 
 
 def test_estimates_along_an_order_of_selection() -> None:

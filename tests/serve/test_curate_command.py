@@ -41,6 +41,9 @@ def secret_objective(row):
     time.sleep(float(os.environ.get("PAUSE", "0")))
     return -((row["salary_secret"] - 120000) / 50000) ** 2 - ((row["age_secret"] - 40) / 15) ** 2
 
+def endless(row):
+    return float("inf")
+
 def sometimes(row):
     if row["age_secret"] > 60:
         raise RuntimeError("no such patient")
@@ -284,6 +287,17 @@ def test_failures_noise_on_values_and_minimizing(folder, sqlite_server, monkeypa
     assert "of 5 spent" in said
 
 
+def test_an_objective_that_is_never_finite(folder, sqlite_server, monkeypatch):
+    asked = {"objective": "hidden_lab.py:endless", "asks": 2}
+    result, said = run(folder, sqlite_server, monkeypatch, **asked)
+    assert (result.line, result.value, result.failed) == (None, None, 2)
+    assert "nothing could be measured, so there is no row to use" in said
+    again, said = run(folder, sqlite_server, monkeypatch, **asked, quiet=True)
+    assert json.loads(said) == {"line": None, "value": None, "answered": again.answered}
+    with pytest.raises(SurefootError, match="ValueError: the objective returned an infinite value"):
+        run(folder, sqlite_server, monkeypatch, **asked, stop_on_error=True, state="b.jsonl", ledger="b.ledger")
+
+
 def test_another_service_or_a_lost_run_is_noticed(folder, sqlite_server, monkeypatch):
     with pytest.raises(SurefootError):
         run(folder, sqlite_server, monkeypatch, objective="hidden_lab.py:sometimes", stop_on_error=True, asks=60)
@@ -329,6 +343,7 @@ def command(*given: str, monkeypatch) -> int:
         ({"--policy": "gradient"}, "there is no policy 'gradient'"),
         ({"--policy": "my.module:Policy"}, "policies that it knows by name"),
         ({"--objective": "hidden_lab.py:absent"}, "has no 'absent'"),
+        ({"--objective": "hidden_lab.py:os"}, "the objective must be a function of a row, got module"),
         ({"--asks": "1000"}, "1000 asks need as many rows"),
         ({"--values-epsilon": "1"}, "needs both"),
     ],
@@ -372,6 +387,18 @@ def test_a_broken_module_of_our_own_is_no_missing_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "surefoot.lab.curate", None)
     with pytest.raises(ImportError, match="curate"):
         command(*words("https://bo.example", "--token", "sf_x", "--dry-run"), monkeypatch=monkeypatch)
+
+
+def test_without_the_packages_of_the_service_nothing_is_released(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    before = sorted(folder.iterdir())
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    given = words("https://bo.example", "--token", "sf_x", "--no-preflight")
+    assert command(*given, monkeypatch=monkeypatch) == 2
+    error = capsys.readouterr().err
+    assert "pip install 'surefoot[serve]'" in error
+    assert error.count("\n") == 1
+    assert [path for path in sorted(folder.iterdir()) if path.name != "__pycache__"] == before
 
 
 def test_bounds_in_a_file(tmp_path):
@@ -424,12 +451,13 @@ def test_help_fits_and_its_examples_parse(columns, monkeypatch, capsys):
     assert [options["dry_run"] for options in seen] == [False, True]
 
 
-def test_an_interrupted_command_says_how_to_go_on(monkeypatch, capsys):
+@pytest.mark.parametrize("token", [["--token", "sf_secret"], ["--token=sf_secret"]])
+def test_an_interrupted_command_says_how_to_go_on(token, monkeypatch, capsys):
     def interrupted(data, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("surefoot.lab.curate.curate", interrupted)
-    given = words("https://bo.example", "--token", "sf_secret")
+    given = words("https://bo.example", *token)
     assert command(*given, monkeypatch=monkeypatch) == 130
     error = capsys.readouterr().err
     assert "surefoot curate wages.csv" in error

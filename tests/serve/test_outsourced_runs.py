@@ -72,6 +72,31 @@ def test_failed_measurements_and_an_early_close(client):
     assert run.close() == Close("loans", None)
 
 
+def test_answers_that_do_not_fit_are_refused_and_change_nothing(client):
+    run = client.outsource("loans", release(), policy="RandomSearch", seed=0)
+    ask = run.ask()
+    before = run.info()["events"]
+    with pytest.raises(Conflict, match="this answer is for another run"):
+        run.tell(Answer("other", ask.step, 1.0))
+    with pytest.raises(ValueError, match="query 5 was not asked"):
+        run.tell(Answer(ask.run, 5, 1.0))
+    assert run.info()["events"] == before
+    assert run.ask() == ask
+
+
+def test_a_run_goes_on_until_no_ask_is_left(client):
+    run = client.outsource("loans", release(asks=3), policy="RandomSearch", seed=0)
+    asked = []
+
+    def answer(ask):
+        asked.append(ask.index)
+        return Answer(ask.run, ask.step, value_of(ask.index))
+
+    assert run.run(answer) == Close("loans", max(asked, key=value_of))
+    assert len(asked) == 3
+    assert run.info()["state"] == "closed"
+
+
 def test_what_crosses_is_only_the_release(client, send):
     run = client.outsource("loans", release(), seed=0)
     ask = send.post(f"/outsourced/{run.id}/ask").json()

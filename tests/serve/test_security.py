@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import http.client
 import json
+import logging
 import socket
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import httpx
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
 import surefoot
 from surefoot import Box, Client
-from surefoot.serve import NotFound, Store, Unauthorized, tokens
+from surefoot.loop.errors import MissingExtra
+from surefoot.serve import Conflict, NotFound, ServiceError, Store, Unauthorized, create_app, guard, pages, tokens
+from surefoot.serve.logs import JsonLines
 from surefoot.serve.tables import events, studies
 from surefoot.serve.tables import tokens as token_table
 
@@ -26,6 +35,7 @@ HOSTILE = [
     "%s%n{0}{__class__}",
     "Ünïcödé 测量 🧪",
 ]
+HALF = {"type": "http.request", "body": b'{"name": ', "more_body": True}
 
 
 @pytest.fixture
@@ -252,6 +262,7 @@ class TestHostileRequests:
             (b'{"params": {"a": "\\ud800"}, "value": 1.0}', "UTF-8"),
             (b'{"params": {"a": "\\u0000"}, "value": 1.0}', "null character"),
             (b"[" * 2000 + b"]" * 2000, "nested too deeply"),
+            (b"[" * 60 + b"]" * 60, "nested too deeply"),
             (b"", "body"),
             (b"null", "body"),
         ],
@@ -319,11 +330,65 @@ class TestHostileRequests:
                 assert connection.recv(64).startswith(b"HTTP/1.1 413")
         assert stored(server) == before
 
+    @pytest.mark.parametrize(
+        ("arriving", "status", "said"),
+        [
+            ([], 408, "the request was not here after"),
+            ([HALF], 408, "the request was not here after"),
+            ([HALF, {"type": "http.disconnect"}], 422, "this is not JSON"),
+        ],
+        ids=["nothing", "half", "hung up"],
+    )
+    def test_a_body_that_does_not_arrive(self, tmp_path, monkeypatch, arriving, status, said):
+        monkeypatch.setattr(guard, "_SLOW", 0.05)
+        store = Store(f"sqlite:///{tmp_path / 'service.db'}")
+        store.migrate()
+        token = tokens.create(store, "a", "n", "admin")["token"]
+        scope = {"type": "http", "method": "POST", "path": "/api/v1/studies", "query_string": b""}
+        scope["headers"] = [(b"authorization", f"Bearer {token}".encode()), (b"content-type", b"application/json")]
+        messages, sent = iter(arriving), []
+
+        async def receive():
+            if (message := next(messages, None)) is None:
+                await asyncio.Event().wait()
+            return message
+
+        async def send(message):
+            sent.append(message)
+
+        asyncio.run(create_app(store)(scope, receive, send))
+        assert sent[0]["status"] == status
+        assert said in json.loads(sent[1]["body"])["detail"]
+        assert ((b"connection", b"close") in sent[0]["headers"]) == (status == 408)
+        assert store.studies("a") == []
+        store.close()
+
+    def test_trouble_with_numbers_is_a_bug_and_not_the_caller_s(self, tmp_path, monkeypatch, caplog):
+        store = Store(f"sqlite:///{tmp_path / 'service.db'}")
+        store.migrate()
+        headers = {"Authorization": f"Bearer {tokens.create(store, 'a', 'n', 'write')['token']}"}
+
+        def singular(*_given):
+            raise np.linalg.LinAlgError("Singular matrix")
+
+        monkeypatch.setattr(surefoot.SobolSearch, "_choose", singular)
+
+        async def scenario():
+            transport = httpx.ASGITransport(app=create_app(store))
+            async with httpx.AsyncClient(transport=transport, base_url="http://here/api/v1", headers=headers) as http:
+                id = (await http.post("/studies", json=STUDY)).json()["id"]
+                return id, await http.post(f"/studies/{id}/ask", json={})
+
+        with caplog.at_level("INFO", logger="surefoot.serve"):
+            id, answer = asyncio.run(scenario())
+        assert (answer.status_code, answer.json()["error"]) == (500, "Bug")  # a ValueError by inheritance only
+        harmless(answer)
+        bug = next(record for record in caplog.records if record.message == "bug")
+        assert bug.fields["exception"] == "LinAlgError"
+        assert store.study("a", id)["version"] == 0
+        store.close()
+
     def test_a_bug_tells_nobody_anything(self, tmp_path, caplog):
-        import asyncio
-
-        from surefoot.serve import create_app
-
         store = Store(f"sqlite:///{tmp_path / 'service.db'}")
         store.migrate()
         app = create_app(store)
@@ -361,6 +426,28 @@ class TestWhatTheOperatorSees:
         for value in ("0.123456", "987.654321", "5.5555", "a secret study", study.id):
             assert value not in text
 
+    def test_an_exception_is_logged_without_what_it_quotes(self):
+        try:
+            raise ValueError("the patient's name")
+        except ValueError:
+            record = logging.LogRecord("surefoot", logging.ERROR, "", 0, "failed", (), sys.exc_info())
+        line = JsonLines().format(record)
+        assert json.loads(line)["exception"] == "ValueError"
+        assert "test_an_exception_is_logged" in json.loads(line)["places"][-1]
+        assert "patient" not in line
+
+    def test_an_installation_without_the_page_says_where_the_service_is(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(pages, "FOLDER", tmp_path)
+
+        async def scenario():
+            transport = httpx.ASGITransport(app=create_app(Store("sqlite://")))
+            async with httpx.AsyncClient(transport=transport, base_url="http://here") as http:
+                return await http.get("/")
+
+        answer = asyncio.run(scenario())
+        assert answer.status_code == 404
+        assert "the API is at /api/v1" in answer.text
+
     def test_metrics(self, sqlite_server):
         headers = {"Authorization": f"Bearer {sqlite_server.token()}"}
         httpx.get(f"{sqlite_server.url}/api/v1/health")
@@ -388,3 +475,54 @@ class TestWhatTheOperatorSees:
             Client(sqlite_server.url, token="x").study("../tokens")
         with pytest.raises(surefoot.SurefootError, match="cannot be reached"):
             Client("http://127.0.0.1:9", token="x", retries=0).health()
+        for retries in (-1, 1.5, "2"):
+            with pytest.raises(ValueError, match="retries must be a whole number from 0 on"):
+                Client(sqlite_server.url, token="x", retries=retries)
+
+    @pytest.mark.parametrize(
+        ("status", "kind"),
+        [
+            (401, Unauthorized),
+            (403, Unauthorized),
+            (404, NotFound),
+            (409, Conflict),
+            (500, ServiceError),
+            (502, ServiceError),
+        ],
+    )
+    @pytest.mark.parametrize("page", [b"<html>Something in between</html>", b"[1]", b'{"error": "Nonsense"}', b""])
+    def test_what_somebody_else_answers_is_an_error_with_its_status(self, status, kind, page):
+        said = pytest.raises(ServiceError, match=f"the service answered with status {status}")
+        with answering(status, page) as url, Client(url, token="x", retries=0) as client, said as refused:
+            client.health()
+        assert type(refused.value) is kind
+        assert refused.value.status == status
+
+    def test_without_httpx_the_client_says_what_to_install(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "httpx", None)
+        with pytest.raises(MissingExtra, match=r"needs httpx: pip install 'surefoot\[serve\]'"):
+            Client("http://127.0.0.1:9", token="x")
+
+
+@contextlib.contextmanager
+def answering(status: int, page: bytes):
+    """The address of something that is not the service, and answers every request alike."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_given):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Page) as other:
+        thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{other.server_port}"
+        finally:
+            other.shutdown()
+            thread.join()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import sys
 import threading
 
 import httpx
@@ -13,12 +15,14 @@ from running import Server
 
 import surefoot
 from surefoot import Box, Client
+from surefoot.loop.errors import MissingExtra
 from surefoot.loop.policy import Policy, Proposal
-from surefoot.serve import Settings, Store, create_app, tokens
+from surefoot.serve import Settings, Store, create_app, live, tokens
 from surefoot.serve.failures import Unavailable
-from surefoot.serve.live import Live, scratch
+from surefoot.serve.limits import Buckets
+from surefoot.serve.live import Live, LiveStudy, scratch
 from surefoot.serve.store import Moved
-from surefoot.serve.tables import metadata
+from surefoot.serve.tables import events, metadata, studies
 
 BOX = {"domain": "Box", "bounds": [[0.0, 1.0]]}
 
@@ -80,6 +84,20 @@ class TestSeveralServers:
         assert live.use("a", id, act) == 2
         assert tries == [2, 3]
         assert [event.get("id") for event in store.events(id)] == [0, 0, 1, 2]
+
+    def test_whoever_always_comes_second_is_asked_to_try_again(self, store, monkeypatch):
+        monkeypatch.setattr(live, "_TRIES", 5)
+        mine, other = Live(store, cached=4), Live(store, cached=4)
+        id = mine.create("a", name="x", policy="SobolSearch", domain=BOX, seed=0)
+
+        def act(study):
+            other.use("a", id, lambda theirs: theirs.policy.ask())
+            return study.policy.ask()
+
+        with pytest.raises(Unavailable, match="too many servers write to this study at once"):
+            mine.use("a", id, act)
+        assert [event["id"] for event in store.events(id)] == [0, 1, 2, 3, 4]  # all of them the other's
+        assert mine.use("a", id, lambda study: study.policy.ask().id) == 5
 
     def test_many_start_at_once_and_migrate_once(self, postgres):
         url = postgres.database("starting")
@@ -238,3 +256,75 @@ def test_a_study_looked_at_in_many_ways_keeps_a_few():
         study.once(("view", way), lambda way=way: made.append(way))
     assert made == list(range(20))
     assert len(study._kept) <= 4
+
+
+def test_events_that_do_not_fit_are_said_so_and_half_of_them_is_not_kept(store):
+    server = Live(store, cached=4)
+    id = server.create("a", name="x", policy="SobolSearch", domain=BOX, seed=0)
+    query = server.use("a", id, lambda study: study.policy.ask())
+    good = {"event": "told", "x": [0.5], "value": 1.0}
+    store.append(id, 1, [good, {"event": "told", "id": 7, "value": 1.0}], counts={"told": 2})
+    for _ in range(2):
+        with pytest.raises(ValueError, match="event 2 does not fit this policy"):
+            server.use("a", id, lambda study: study.policy.ask())
+    with store.writing() as connection:  # the operator repairs it
+        connection.execute(sa.delete(events).where(events.c.study == id, events.c.sequence == 2))
+        connection.execute(sa.update(studies).where(studies.c.id == id).values(version=2, told=1))
+    found = server.use("a", id, lambda study: (study.policy.queries, [o.value for o in study.policy.history]))
+    assert found == ([query], [1.0])
+
+
+def test_a_study_that_nobody_uses_has_neither_a_policy_nor_a_journal():
+    study = LiveStudy("0f")
+    for look in (lambda: study.policy, lambda: study.writer):
+        with pytest.raises(RuntimeError, match=r"a study is used within Live\.use\(\)"):
+            look()
+
+
+def test_a_database_without_a_free_connection_is_busy(tmp_path, monkeypatch):
+    hasty = functools.partial(sa.create_engine, pool_timeout=0.01)
+    monkeypatch.setattr(sa, "create_engine", hasty)
+    store = Store(f"sqlite:///{tmp_path / 'service.db'}", pool=1)
+    store.migrate()
+    held = [store.engine.connect() for _ in range(3)]
+    for use in (store.ping, store.migrate, lambda: store.study("a", "0")):
+        with pytest.raises(Unavailable, match="the database is busy; try again in a moment"):
+            use()
+    for connection in held:
+        connection.close()
+    store.ping()
+    store.close()
+
+
+def test_a_connection_that_was_lost_is_said_so_and_made_again(tmp_path):
+    store = Store(f"sqlite:///{tmp_path / 'service.db'}", pool=1)
+    store.migrate()
+    lost = pytest.raises(Unavailable, match="the connection to the database was lost")
+    with lost, store.reading() as connection:
+        connection.connection.driver_connection.close()
+        connection.execute(sa.text("SELECT 1"))
+    store.ping()
+    store.close()
+
+
+def test_without_the_driver_of_postgres_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"psycopg is not installed: pip install 'surefoot\[postgres\]'"):
+        Store("postgresql://me:secret@127.0.0.1:9/none")
+    with pytest.raises(MissingExtra, match="is not installed"):
+        Store("sqlite+nonsense://")
+
+
+@pytest.mark.parametrize("rate", [-1.0, float("nan"), float("inf")])
+def test_a_rate_is_a_number_of_requests(rate):
+    with pytest.raises(ValueError, match="rate must be a number of requests per second, 0 for no limit"):
+        Settings(rate=rate)
+
+
+def test_tokens_that_have_not_called_for_long_are_forgotten():
+    buckets = Buckets(rate=10.0, burst=1.0)
+    for number in range(10_001):
+        buckets.take(str(number), at=0.0)
+    assert buckets.take("0", at=0.05) == pytest.approx(0.05)
+    assert buckets.take("new", at=9.0) == 0.0
+    assert len(buckets._levels) == 1

@@ -62,6 +62,7 @@ def test_tokens_are_made_listed_and_revoked(tmp_path, monkeypatch, capsys):
         (["serve", "--database", "sqlite:///absent/service.db"], "cannot be used: unable to open database file"),
         (["token", "list", "--database", "sqlite:///words.txt"], "cannot be used: file is not a database"),
         (["serve", "--certfile", "words.txt", "--keyfile", "words.txt"], "words.txt are no certificate and its key"),
+        (["serve", "--database", "sqlite://", "--rate", "inf"], "rate must be a number of requests per second"),
         (["serve", "--database", "sqlite://", "--host", "192.0.2.1"], "cannot serve at 192.0.2.1:8000: "),
         (["serve", "--database", "sqlite://", "--host", "no host"], "cannot serve at no host:8000: "),
         (["token", "create", "--tenant", "", "--database", "sqlite://"], "the tenant of a token is 1 to 200"),
@@ -77,6 +78,16 @@ def test_bad_input_is_one_line_and_status_2(words, said, monkeypatch, capsys, tm
     assert status == (2 if said else 0)
     assert said in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("words", [["serve"], ["token", "list"]])
+def test_without_the_packages_of_the_service_it_says_what_to_install(words, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "surefoot.serve.run")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert command(*words, monkeypatch=monkeypatch) == 2
+    assert capsys.readouterr().err == "surefoot: the service needs uvicorn: pip install 'surefoot[serve]'\n"
+    assert not list(tmp_path.iterdir())  # no database was made
 
 
 def test_a_port_that_is_taken_is_one_line_and_status_2(monkeypatch, capsys):

@@ -135,6 +135,32 @@ def test_many_tells_are_all_told_or_none(client):
     assert [event["event"] for event in study.trace()] == ["asked"] * 3 + ["told"] * 3
 
 
+def test_reports_that_contradict_are_refused_and_change_nothing(client):
+    study = client.create("steps", Box([(0.0, 1.0)]), policy="BOBOS", seed=0, epochs=20)
+    query = study.ask()
+    study.report(query, 2, 0.5)
+    before = study.trace()
+    with pytest.raises(Conflict, match="step 2 of query 0 was already reported with another value"):
+        study.report(query, 2, 0.7)
+    with pytest.raises(ValueError, match="step 1 of query 0 comes after step 2"):
+        study.report(query, 1, 0.5)
+    with pytest.raises(ValueError, match="query 9 was not asked"):
+        study.report(9, 1, 0.5)
+    assert study.trace() == before
+
+
+def test_more_than_the_service_gives_at_once_and_what_was_told_are_refused(client):
+    study = client.create("limits", Box([(0.0, 1.0)]), policy="SobolSearch", seed=0)
+    with pytest.raises(ValueError, match="at most 1000 queries at once, got n = 1001"):
+        study.ask(1001)
+    assert study.trace() == []
+    study.tell(study.ask(), 1.0)
+    before = study.trace()
+    with pytest.raises(Conflict, match="query 0 was already told; it cannot be cancelled"):
+        study.cancel(0)
+    assert study.trace() == before
+
+
 def test_runs_are_followed_and_stopped(client):
     options = {"epochs": 20}
     study = client.create("steps", Box([(0.0, 1.0)]), policy="BOBOS", direction="minimize", seed=0, **options)

@@ -160,6 +160,7 @@ def test_it_stops_a_plateau_that_the_published_model_runs_to_the_end():
         ({"noise": (0.0, 0.1)}, "noise"),
         ({"members": 0}, "members"),
         ({"members": 1.5}, "members"),
+        ({"members": 1_000_000}, "members must be between 1 and .*, got 1000000"),
         ({"rank": 0}, "rank"),
         ({"rank": 2.5}, "rank"),
         ({"limit": 0.3}, "limit must be a pair"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import os
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,7 +106,7 @@ def _archive(file: Path) -> Pictures:
         with np.load(file, allow_pickle=False) as stored:
             found = {key: stored[key] for key in stored.files if key in (*IMAGES, *LABELS)}
             every = list(stored.files)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{file} cannot be read as an .npz file of plain arrays: {error}") from None
     images = next((found[key] for key in IMAGES if key in found), None)
     if images is None:

@@ -74,7 +74,7 @@ def read(path: str | os.PathLike[str], *, direction: str | None = None) -> Readi
     try:
         policy = Policy.from_state(state)
     except (ValueError, SurefootError) as error:
-        if "domain" not in state["config"]:
+        if "domain" not in state.get("config", {}):
             raise
         bare = {**state, "policy": "RandomSearch", "config": {"domain": state["config"]["domain"]}, "cache": {}}
         policy, note = Policy.from_state(bare), f"shown from its events alone: {error}"

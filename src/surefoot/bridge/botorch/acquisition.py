@@ -48,11 +48,11 @@ class _Believing(AcquisitionFunction):
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
         """Take points that are under way as if they had been measured at their means; None forgets them."""
+        if X_pending is not None and len(X_pending) and is_ensemble(self.measured):
+            raise NotSupported("an ensemble of hyper-parameters cannot take pending points")
         super().set_X_pending(X_pending)
         self.model = self.measured
         if self.X_pending is not None and len(self.X_pending):
-            if is_ensemble(self.measured):
-                raise NotSupported("an ensemble of hyper-parameters cannot take pending points")
             self.model = hallucinate(self.measured, self._measures(self.X_pending))
 
     def _measures(self, X: Tensor) -> Tensor:

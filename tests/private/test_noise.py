@@ -141,6 +141,7 @@ def test_without_opendp_the_error_says_what_to_install(monkeypatch):
 INTERRUPTED = """
 import os, signal, threading
 from surefoot.private import SystemNoise
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 SystemNoise.certified_scale(1.0, 1e-3)  # OpenDP is loaded
 threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:

@@ -85,7 +85,9 @@ def test_an_outsourced_run_is_begun_started_and_closed_once(store, held):
     assert len(set(made)) == 1
     id, wire = made[0], Release("loans", np.eye(3), asks=2).to_wire()
     content = base64.b64decode(rows := wire.pop("rows"))
-    runs.put("owner", id, 0, Chunk(rows=rows))
+    held("study")
+    parts = together(lambda: runs.put("owner", id, 0, Chunk(rows=rows)))
+    assert parts == [{"part": 0, "numbers": 9}] * 4
     body = Start(release=wire, sha256=hashlib.sha256(content).hexdigest())
     held("study")
     started = together(lambda: runs.start("owner", id, body))

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 
 from surefoot.loop.journal import dumps, loads
 from surefoot.private.messages import Answer, Release
@@ -99,25 +100,29 @@ class Runs:
         if len(content) % 8 or not np.isfinite(np.frombuffer(content, dtype="<f8")).all():
             raise ValueError("the rows of a chunk are finite numbers of 8 bytes each")
         mine = (chunks.c.study == id) & (chunks.c.part == part)
-        with self.store.writing() as connection:
-            connection.execute(sa.delete(chunks).where(mine))
-            values = {"study": id, "part": part, "size": len(content) // 8, "content": body.rows}
-            connection.execute(sa.insert(chunks).values(**values))
-            total = connection.execute(sa.select(sa.func.sum(chunks.c.size)).where(chunks.c.study == id)).scalar_one()
-            if total > self.largest:
-                raise ValueError(f"a release has at most {self.largest} numbers")
-            connection.execute(sa.update(releases).where(releases.c.study == id).values(size=total))
+        try:
+            with self.store.writing() as connection:
+                connection.execute(sa.delete(chunks).where(mine))
+                values = {"study": id, "part": part, "size": len(content) // 8, "content": body.rows}
+                connection.execute(sa.insert(chunks).values(**values))
+                stored = sa.select(sa.func.sum(chunks.c.size)).where(chunks.c.study == id)
+                total = connection.execute(stored).scalar_one()
+                if total > self.largest:
+                    raise ValueError(f"a release has at most {self.largest} numbers")
+                connection.execute(sa.update(releases).where(releases.c.study == id).values(size=total))
+        except IntegrityError:  # the same part, sent again before the first was stored
+            return self.put(tenant, id, part, body)
         return {"part": part, "numbers": int(total)}
 
     def start(self, tenant: str, id: str, body: Start) -> dict[str, Any]:
         """Put the parts together, check them, and open the run; the same again changes nothing."""
-        known = self._release(id) if self.store.study(tenant, id, KIND)["state"] != "new" else None
+        row = self.store.study(tenant, id, KIND)
         header = {name: value for name, value in body.release.items() if name != "rows"}
-        if known is not None:
+        if row["state"] != "new":
+            known = self._release(id)
             if (known["sha256"], loads(known["header"])) != (body.sha256, header):
                 raise Conflict("this run was started with another release")
             return self.described(tenant, id)
-        row = self._new(tenant, id)
         release = self._assembled(id, header, body.sha256)
         asks = self._release(id)["asks"]
         if release.asks != asks:

@@ -1,6 +1,7 @@
 """What an option may be, in the same words everywhere.
 
-Each function returns the value, made a plain number, or raises a ValueError that names the option and what was given.
+Each function but the last returns the value, made a plain number, or raises a ValueError that names the option and
+what was given.
 
 >>> whole(0, "epochs", 1)
 Traceback (most recent call last):
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["not_negative", "one_of", "open_unit", "positive", "whole"]
+__all__ = ["not_negative", "number", "one_of", "open_unit", "positive", "whole"]
 
 T = TypeVar("T")
 
@@ -40,10 +41,10 @@ def not_negative(value: Any, name: str) -> float:
     ...
     ValueError: margin must be finite and not negative, got inf
     """
-    number = _number(value)
-    if not 0.0 <= number < math.inf:
+    found = number(value)
+    if not 0.0 <= found < math.inf:
         raise ValueError(f"{name} must be finite and not negative, got {value!r}")
-    return number
+    return found
 
 
 def positive(value: Any, name: str) -> float:
@@ -54,10 +55,10 @@ def positive(value: Any, name: str) -> float:
     ...
     ValueError: bandwidth must be positive and finite, got '1'
     """
-    number = _number(value)
-    if not 0.0 < number < math.inf:
+    found = number(value)
+    if not 0.0 < found < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
-    return number
+    return found
 
 
 def open_unit(value: Any, name: str) -> float:
@@ -68,10 +69,10 @@ def open_unit(value: Any, name: str) -> float:
     ...
     ValueError: confidence must lie strictly between 0 and 1, got 1.0
     """
-    number = _number(value)
-    if not 0.0 < number < 1.0:
+    found = number(value)
+    if not 0.0 < found < 1.0:
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
-    return number
+    return found
 
 
 def one_of(value: T, name: str, choices: Sequence[Any]) -> T:
@@ -88,7 +89,11 @@ def one_of(value: T, name: str, choices: Sequence[Any]) -> T:
     return value
 
 
-def _number(value: Any) -> float:
-    """A number as a float; NaN, which no condition here admits, for anything else."""
+def number(value: Any) -> float:
+    """Return a number as a float, and NaN, which no condition admits, for anything else; ``True`` is none.
+
+    >>> number(np.int64(3)), number("3")
+    (3.0, nan)
+    """
     array = np.asarray(value)
     return float(array) if array.ndim == 0 and array.dtype.kind in "iuf" else math.nan

@@ -20,7 +20,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
-from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -28,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import surefoot.belief.noisy_inputs  # noqa: F401 - a stored GP finds the kernel by its name
-from surefoot.arguments import whole
+from surefoot.arguments import number, whole
 from surefoot.belief.fit import fit, log_likelihood
 from surefoot.belief.kernels import SE, Kernel, Matern, Stationary, kernel_from_dict
 from surefoot.belief.mixture import MixturePosterior
@@ -89,7 +88,7 @@ class GP:
             raise TypeError(f"kernel must be a Kernel, got {self.kernel!r}")
         for name in ("noise", "mean", "floor"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not math.isfinite(value) or (value < 0 and name != "mean"):
+            if not math.isfinite(number(value)) or (value < 0 and name != "mean"):
                 raise ValueError(f"{name} must be finite{'' if name == 'mean' else ' and not negative'}, got {value!r}")
             object.__setattr__(self, name, float(value))
         if self.every is not None:

@@ -39,7 +39,7 @@ from typing import Any, Self, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.arguments import open_unit, whole
+from surefoot.arguments import number, open_unit, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Matern
 from surefoot.belief.posterior import Posterior
@@ -156,14 +156,14 @@ class BOBOS(EpochPolicy):
         self.stopping = default_rule(self.epochs) if stopping is None else stopping
         if self.stopping.epochs != self.epochs:
             raise ValueError(f"the stopping rule is for runs of {self.stopping.epochs} epochs, not {self.epochs}")
-        if not 0.0 < _number(growth) <= 1.0:
+        if not 0.0 < number(growth) <= 1.0:
             raise ValueError(f"growth must lie in (0, 1], got {growth!r}")
-        if not _number(kappa) >= 1.0:
+        if not number(kappa) >= 1.0:
             raise ValueError(f"kappa must be at least 1, got {kappa!r}")
-        ends = [_number(end) for end in bounds] if isinstance(bounds, (Sequence, np.ndarray)) else []
+        ends = [number(end) for end in bounds] if isinstance(bounds, (Sequence, np.ndarray)) else []
         if bounds is not None and not (len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf):
             raise ValueError(f"bounds are two finite numbers, the smaller one first, got {bounds!r}")
-        if offset != "theorem" and not math.isfinite(_number(offset)):
+        if offset != "theorem" and not math.isfinite(number(offset)):
             raise ValueError(f"offset must be a finite number or 'theorem', got {offset!r}")
         self.growth, self.kappa = float(growth), float(kappa)
         self.stop_until = None if stop_until is None else whole(stop_until, "stop_until")
@@ -341,12 +341,6 @@ def default_rule(epochs: int) -> OptimalStopping:
         adaptive=True,
         smoothing=True,
     )
-
-
-def _number(value: Any) -> float:
-    """A number as it is; NaN, which no condition admits, for anything else."""
-    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return float(value) if real else math.nan
 
 
 def _first(epochs: int) -> int:

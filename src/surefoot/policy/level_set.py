@@ -29,7 +29,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.arguments import not_negative, open_unit, positive
+from surefoot.arguments import not_negative, number, open_unit, positive
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
@@ -79,10 +79,8 @@ class LevelSets:
     def __post_init__(self) -> None:
         if (self.threshold is None) == (self.fraction is None):
             raise ValueError(f"give either threshold or fraction, got {self.threshold!r} and {self.fraction!r}")
-        if self.threshold is not None:
-            number = isinstance(self.threshold, (int, float, np.integer, np.floating))
-            if not number or not math.isfinite(self.threshold):
-                raise ValueError(f"threshold must be finite, got {self.threshold!r}")
+        if self.threshold is not None and not math.isfinite(number(self.threshold)):
+            raise ValueError(f"threshold must be finite, got {self.threshold!r}")
         if self.fraction is not None:
             open_unit(self.fraction, "fraction")
         not_negative(self.accuracy, "accuracy")

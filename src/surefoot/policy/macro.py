@@ -46,7 +46,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.arguments import not_negative, one_of, positive, whole
+from surefoot.arguments import not_negative, number, one_of, positive, whole
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Paths
 from surefoot.loop.errors import NoData, NotSupported
@@ -159,8 +159,8 @@ class MacroGPO(ModelPolicy):
             one_of(word, name, _CHOICES[name])
         if planner == "anytime" and sampling == "iid":
             raise ValueError("planner='anytime' carries bounds between nodes that share outcomes: not sampling='iid'")
-        number = isinstance(normalize, (int, float, np.integer, np.floating)) and math.isfinite(normalize)
-        if not (normalize is None or number or (isinstance(normalize, str) and normalize in ("prior", "empirical"))):
+        finite = math.isfinite(number(normalize))
+        if not (normalize is None or finite or (isinstance(normalize, str) and normalize in ("prior", "empirical"))):
             raise ValueError(f"normalize must be 'prior', 'empirical', a number or None; got {normalize!r}")
         if self.gp.samples or self.gp.members:
             raise NotSupported("MacroGPO plans with one set of hyper-parameters, not with a mixture of them")

@@ -27,13 +27,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.arguments import not_negative, one_of
+from surefoot.arguments import not_negative, number, one_of
 from surefoot.stopping.curves import CurveModel, ExponentialDecay, PathModel, model_from_dict, model_to_dict
 from surefoot.stopping.induction import count, induce
 from surefoot.stopping.table import Decision, Table, scores
@@ -113,7 +112,7 @@ class OptimalStopping:
             object.__setattr__(self, name, int(value))
         for name in ("k1", "k2"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not float(value) > 0:
+            if not number(value) > 0:
                 raise ValueError(f"{name} must be positive (inf switches its decision off), got {value!r}")
         not_negative(self.cost, "cost")
         for name, known in (("statistic", ("after", "all")), ("unvisited", ("continue", "monotone", "resimulate"))):

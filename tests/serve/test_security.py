@@ -20,7 +20,7 @@ import sqlalchemy as sa
 import surefoot
 from surefoot import Box, Client
 from surefoot.loop.errors import MissingExtra
-from surefoot.serve import Conflict, NotFound, ServiceError, Store, Unauthorized, create_app, guard, pages, tokens
+from surefoot.serve import Conflict, NotFound, ServiceError, Settings, Store, Unauthorized, create_app, pages, tokens
 from surefoot.serve.logs import JsonLines
 from surefoot.serve.tables import events, studies
 from surefoot.serve.tables import tokens as token_table
@@ -176,7 +176,7 @@ class TestTokens:
 
     def test_a_revoked_token_is_worthless_at_once(self, server, send):
         made = send.post("/tokens", json={"name": "the cluster", "scope": "write"}).json()
-        assert set(made) == {"id", "tenant", "name", "scope", "created", "revoked", "token"}
+        assert set(made) == {"id", "tenant", "name", "scope", "created", "expires", "revoked", "token"}
         client = Client(server.url, token=made["token"])
         client.create("beam", Box([(0.0, 1.0)]), policy="SobolSearch")
         assert send.delete(f"/tokens/{made['id']}").status_code == 204
@@ -339,8 +339,7 @@ class TestHostileRequests:
         ],
         ids=["nothing", "half", "hung up"],
     )
-    def test_a_body_that_does_not_arrive(self, tmp_path, monkeypatch, arriving, status, said):
-        monkeypatch.setattr(guard, "_SLOW", 0.05)
+    def test_a_body_that_does_not_arrive(self, tmp_path, arriving, status, said):
         store = Store(f"sqlite:///{tmp_path / 'service.db'}")
         store.migrate()
         token = tokens.create(store, "a", "n", "admin")["token"]
@@ -356,7 +355,7 @@ class TestHostileRequests:
         async def send(message):
             sent.append(message)
 
-        asyncio.run(create_app(store)(scope, receive, send))
+        asyncio.run(create_app(store, Settings(body_seconds=0.05))(scope, receive, send))
         assert sent[0]["status"] == status
         assert said in json.loads(sent[1]["body"])["detail"]
         assert ((b"connection", b"close") in sent[0]["headers"]) == (status == 408)
@@ -449,7 +448,7 @@ class TestWhatTheOperatorSees:
         assert "the API is at /api/v1" in answer.text
 
     def test_metrics(self, sqlite_server):
-        headers = {"Authorization": f"Bearer {sqlite_server.token()}"}
+        headers = {"Authorization": f"Bearer {sqlite_server.token(scope='operator')}"}
         httpx.get(f"{sqlite_server.url}/api/v1/health")
         text = httpx.get(f"{sqlite_server.url}/api/v1/metrics", headers=headers).text
         assert 'surefoot_requests_total{method="GET",route="/health",status="200"}' in text

@@ -83,7 +83,8 @@ def test_bad_input_is_one_line_and_status_2(words, said, monkeypatch, capsys, tm
 @pytest.mark.parametrize("words", [["serve"], ["token", "list"]])
 def test_without_the_packages_of_the_service_it_says_what_to_install(words, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "surefoot.serve.run")
+    for name in ("run", "listener"):
+        monkeypatch.delitem(sys.modules, f"surefoot.serve.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert command(*words, monkeypatch=monkeypatch) == 2
     assert capsys.readouterr().err == "surefoot: the service needs uvicorn: pip install 'surefoot[serve]'\n"

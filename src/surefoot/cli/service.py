@@ -13,12 +13,12 @@ from surefoot.cli.app import app
 __all__: list[str] = []
 
 token = typer.Typer(
-    help="Make, list and revoke the tokens of the service.",
+    help="Make, list, renew and revoke the tokens of the service.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(token, name="token", short_help="Make, list and revoke tokens of the service.")
+app.add_typer(token, name="token", short_help="Make, list, renew and revoke tokens of the service.")
 
 Database = Annotated[
     str,
@@ -51,6 +51,11 @@ def serve(
     largest_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="Largest request.")] = 4 * 1024 * 1024,
     cached: Annotated[int, typer.Option(min=1, metavar="N", help="Policies kept in memory.")] = 256,
     threads: Annotated[int, typer.Option(min=1, metavar="N", help="Asks worked out at the same time.")] = 8,
+    connections: Annotated[int, typer.Option(min=1, metavar="N", help="Connections at the same time.")] = 1000,
+    per_address: Annotated[int, typer.Option(min=1, metavar="N", help="Connections from one address.")] = 256,
+    grace: Annotated[
+        float, typer.Option(min=0.0, metavar="SECONDS", help="Time for requests under way when it is stopped.")
+    ] = 10.0,
     metrics_open: Annotated[bool, typer.Option("--metrics-open", help="Give out /metrics without a token.")] = False,
     log_level: Annotated[str, typer.Option(metavar="NAME", help="debug, info, warning or error.")] = "info",
 ) -> None:
@@ -81,7 +86,14 @@ def serve(
         migrate_only=migrate,
         level=log_level,
         settings=Settings(
-            rate=rate, largest_body=largest_body, cached=cached, threads=threads, metrics_open=metrics_open
+            rate=rate,
+            largest_body=largest_body,
+            cached=cached,
+            threads=threads,
+            connections=connections,
+            per_address=per_address,
+            grace=grace,
+            metrics_open=metrics_open,
         ),
     )
 
@@ -89,24 +101,55 @@ def serve(
 @token.command(short_help="Make a token.")
 def create(
     tenant: Annotated[str, typer.Option(metavar="NAME", help="Whose studies it opens.")],
-    scope: Annotated[str, typer.Option(metavar="NAME", help="read, write or admin.")] = "write",
+    scope: Annotated[str, typer.Option(metavar="NAME", help="read, write, admin or operator.")] = "write",
     name: Annotated[str, typer.Option(metavar="TEXT", help="What it is for.")] = "from the command line",
+    expires: Annotated[str | None, typer.Option(metavar="TIME", help="How long it is valid, as 90d or 12h.")] = None,
     database: Database = _HERE,
 ) -> None:
     """Make a token and print it: the only time it can be seen.
 
     A token opens the studies of one tenant. With scope read it looks, with write it also asks and tells, with admin it
-    also makes and revokes tokens of the same tenant, over HTTP and on the web page.
+    also makes and revokes tokens of the same tenant, over HTTP and on the web page, with operator it also sees the
+    metrics of all tenants.
 
     \b
     Examples:
+      surefoot token create \\
+        --tenant physics --expires 90d
       surefoot token create \\
         --tenant physics --scope admin
       surefoot token create \\
         --tenant physics --name cluster \\
         --database sqlite:///runs.db
     """
-    typer.echo(_room().create_token(database=database, tenant=tenant, name=name, scope=scope)["token"])
+    made = _room().create_token(database=database, tenant=tenant, name=name, scope=scope, expires=expires)
+    typer.echo(made["token"])
+
+
+@token.command(short_help="Give a token a new secret.")
+def rotate(
+    id: Annotated[str, typer.Argument(metavar="ID", help="As in the list, or the part after sf_ of the token.")],
+    grace: Annotated[str, typer.Option(metavar="TIME", help="How long the old secret goes on; 0s: not at all.")] = "1d",
+    expires: Annotated[str | None, typer.Option(metavar="TIME", help="How long it is valid, as 90d or 12h.")] = None,
+    database: Database = _HERE,
+) -> None:
+    """Give a token a new secret and print it: the only time it can be seen.
+
+    Id, tenant, scope and name stay. The old secret is valid until the time of grace is over, so that workers can be
+    given the new one meanwhile; a secret from before the last rotation ends at once. Without --expires the token
+    expires when it did before.
+
+    \b
+    Examples:
+      surefoot token rotate \\
+        3f0c9a6b51d2e874
+      surefoot token rotate \\
+        3f0c9a6b51d2e874 --grace 12h \\
+        --expires 90d
+    """
+    made = _room().rotate_token(database=database, id=id, grace=grace, expires=expires)
+    typer.echo(f"the old secret is valid until {made['previous_until']}", err=True)
+    typer.echo(made["token"])
 
 
 @token.command("list", short_help="List tokens.")
@@ -122,7 +165,9 @@ def list_(
       surefoot token list --tenant physics
     """
     for row in _room().tokens(database=database, tenant=tenant):
-        state = "valid" if row["revoked"] is None else "revoked"
+        state = row["state"]
+        if row["expires"] is not None and state != "revoked":
+            state = f"{'valid until' if state == 'valid' else 'expired'} {row['expires']}"
         typer.echo("\t".join([row["id"], row["tenant"], row["scope"], row["created"], state, row["name"]]))
 
 

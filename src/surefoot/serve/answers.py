@@ -346,6 +346,7 @@ class Token(_Answer):
     name: str
     scope: str
     created: str
+    expires: str | None
     revoked: str | None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -66,6 +67,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
         default_response_class=Json,
     )
     app.state.service = service
+    app.state.parsing = CapacityLimiter(2)  # of long bodies
     for routes in (study_routes.router, outsourced_routes.router, token_routes.router):
         app.include_router(routes, prefix=PREFIX, responses=_FAILURES)
     app.include_router(pages.router)
@@ -74,7 +76,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     for kind in (SurefootError, ValueError, TypeError, HTTPException):
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(RequestValidationError, _not_understood)
-    app.add_middleware(Guard, largest=service.settings.largest_body, metrics=service.metrics)
+    app.add_middleware(Guard, service=service)
     return app
 
 
@@ -97,18 +99,23 @@ def _health(app: FastAPI) -> None:
         },
     )
     async def metrics(request: Request, service: Served, given: Annotated[Any, Depends(_bearer)]) -> Response:
-        """Counts and times, for Prometheus."""
+        """Counts and times, for Prometheus: of all tenants for the operator, of their own for an administrator."""
         if not service.settings.metrics_open:
-            caller = await _caller(request, service, given)
+            caller = await _caller(request, given)
             if not caller.may("admin"):
                 return Json({"error": "Unauthorized", "detail": "this needs a token with scope admin"}, 403)
-        text = service.metrics.text({"policies_cached": service.live.size})
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+            if not caller.may("operator"):
+                return _plain(service.metrics.text(tenant=caller.tenant))
+        return _plain(service.metrics.text({"policies_cached": service.live.size}))
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
         """The OpenAPI document, where tools look for it first."""
         return Json(app.openapi())
+
+
+def _plain(text: str) -> Response:
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

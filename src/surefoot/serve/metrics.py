@@ -19,30 +19,44 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 class Metrics:
-    """What the service counts.
+    """What the service counts, for each tenant apart.
 
     >>> "surefoot_policies_cached 3" in Metrics().text({"policies_cached": 3})
     True
     """
 
     def __init__(self) -> None:
-        self._requests: Counter[tuple[str, str, str]] = Counter()
-        self._times: dict[tuple[str, str], list[float]] = {}
+        self._requests: Counter[tuple[str | None, str, str, str]] = Counter()
+        self._times: dict[tuple[str | None, str, str], list[float]] = {}
         self._guard = threading.Lock()
         self.running = 0
 
-    def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request that was answered."""
+    def request(self, method: str, route: str, status: int, seconds: float, tenant: str | None = None) -> None:
+        """Count one request that was answered; that of a stranger has no tenant."""
         with self._guard:
-            self._requests[method, route, str(status)] += 1
-            times = self._times.setdefault((method, route), [0.0] * (len(_BOUNDS) + 2))
+            self._requests[tenant, method, route, str(status)] += 1
+            times = self._times.setdefault((tenant, method, route), [0.0] * (len(_BOUNDS) + 2))
             times[bisect_left(_BOUNDS, seconds)] += 1  # the one before the last counts what is above all bounds
             times[-1] += seconds
 
-    def text(self, gauges: Mapping[str, float] | None = None) -> str:
-        """Return everything, and the given values of this moment."""
+    def text(self, gauges: Mapping[str, float] | None = None, *, tenant: str | None = None) -> str:
+        """Return everything, and the given values of this moment; or what concerns one tenant.
+
+        >>> metrics = Metrics()
+        >>> metrics.request("GET", "/studies", 200, 0.003, "physics")
+        >>> "/studies" in metrics.text(), "/studies" in metrics.text(tenant="biology")
+        (True, False)
+        """
+        requests: Counter[tuple[str, str, str]] = Counter()
+        times: dict[tuple[str, str], list[float]] = {}
         with self._guard:
-            requests, times = dict(self._requests), {key: list(values) for key, values in self._times.items()}
+            for (who, method, route, status), count in self._requests.items():
+                if tenant in (None, who):
+                    requests[method, route, status] += count
+            for (who, method, route), values in self._times.items():
+                if tenant in (None, who):
+                    known = times.setdefault((method, route), [0.0] * len(values))
+                    times[method, route] = [one + other for one, other in zip(known, values, strict=True)]
         lines = ["# HELP surefoot_requests_total Requests answered.", "# TYPE surefoot_requests_total counter"]
         for (method, route, status), count in sorted(requests.items()):
             lines.append(f'surefoot_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}')
@@ -55,6 +69,7 @@ class Metrics:
                 lines.append(f'surefoot_request_seconds_bucket{{{labels},le="{bound}"}} {total}')
             lines.append(f"surefoot_request_seconds_sum{{{labels}}} {values[-1]:.6f}")
             lines.append(f"surefoot_request_seconds_count{{{labels}}} {total}")
-        for name, level in {"requests_running": float(self.running), **(gauges or {})}.items():
+        now = {"requests_running": float(self.running)} if tenant is None else {}
+        for name, level in {**now, **(gauges or {})}.items():
             lines += [f"# TYPE surefoot_{name} gauge", f"surefoot_{name} {level:g}"]
         return "\n".join(lines) + "\n"

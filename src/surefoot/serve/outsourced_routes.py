@@ -8,13 +8,14 @@ from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from surefoot.serve import answers, outsourced
+from surefoot.serve.bodies import Checked
 from surefoot.serve.outsourced import KIND, Runs
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
 from surefoot.serve.service import After, Json, Limit, Reader, Served, Service, Writer
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/outsourced", tags=["outsourced"])
+router = APIRouter(prefix="/outsourced", tags=["outsourced"], route_class=Checked)
 
 
 def _runs(service: Service) -> Runs:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -14,15 +15,14 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from surefoot.serve import logs
 from surefoot.serve import tokens as tickets
 from surefoot.serve.app import create_app
+from surefoot.serve.listener import Server
 from surefoot.serve.settings import Settings
 from surefoot.serve.store import Store
 
-__all__ = ["create_token", "revoke_token", "serve", "tokens"]
+__all__ = ["create_token", "revoke_token", "rotate_token", "serve", "tokens"]
 
 log = logging.getLogger("surefoot.serve")
 
@@ -68,18 +68,12 @@ def serve(
     log.info(
         "serving", extra={"fields": {"host": host, "port": port, "tls": certfile is not None, "database": store.kind}}
     )
+    settings = settings or Settings()
+    files = {"ssl_certfile": certfile, "ssl_keyfile": keyfile}
     try:
-        uvicorn.run(
-            create_app(store, settings),
-            host=host,
-            port=port,
-            ssl_certfile=None if certfile is None else str(certfile),
-            ssl_keyfile=None if keyfile is None else str(keyfile),
-            log_config=None,
-            access_log=False,  # ours says the same without addresses of studies
-            server_header=False,
-            timeout_graceful_shutdown=10,
-        )
+        with contextlib.suppress(KeyboardInterrupt):
+            server = Server(create_app(store, settings), settings, host=host, port=port, **files)
+            server.run()
     finally:
         store.close()
 
@@ -97,7 +91,7 @@ def _check_address(host: str, port: int) -> None:
         raise ValueError(f"cannot serve at {host}:{port}: {why}") from None
 
 
-def create_token(*, database: str, tenant: str, name: str, scope: str) -> dict[str, Any]:
+def create_token(*, database: str, tenant: str, name: str, scope: str, expires: str | None = None) -> dict[str, Any]:
     """Make a token; the tables are made first if they are not there.
 
     >>> create_token(database="sqlite://", tenant="physics", name="first", scope="admin")["token"][:3]
@@ -106,7 +100,23 @@ def create_token(*, database: str, tenant: str, name: str, scope: str) -> dict[s
     store = Store(database)
     try:
         store.migrate()
-        return tickets.create(store, tenant, name, scope)
+        return tickets.create(store, tenant, name, scope, expires)
+    finally:
+        store.close()
+
+
+def rotate_token(*, database: str, id: str, grace: str = "1d", expires: str | None = None) -> dict[str, Any]:
+    """Give a token a new secret; the old one goes on for the time of grace.
+
+    >>> rotate_token(database="sqlite://", id="0")
+    Traceback (most recent call last):
+    ...
+    surefoot.serve.failures.NotFound: there is no such token
+    """
+    store = Store(database)
+    try:
+        store.migrate()
+        return tickets.rotate(store, id, grace=grace, expires=expires)
     finally:
         store.close()
 
@@ -120,7 +130,7 @@ def tokens(*, database: str, tenant: str | None = None) -> list[dict[str, Any]]:
     store = Store(database)
     try:
         store.migrate()
-        return [tickets.listed(row) for row in store.tokens(tenant)]
+        return [{**tickets.listed(row), "state": tickets.state(row)} for row in store.tokens(tenant)]
     finally:
         store.close()
 

@@ -56,6 +56,9 @@ class NewToken(_Body):
 
     name: Name
     scope: Literal["admin", "write", "read"]
+    expires: Annotated[str, StringConstraints(pattern="^[1-9][0-9]{0,4}[smhd]$")] | None = Field(
+        default=None, description="How long it is valid, such as 90d or 12h; null: until it is revoked."
+    )
 
 
 class NewStudy(_Body):

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -24,7 +23,6 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.responses import JSONResponse
 
 from surefoot.loop.journal import dumps
-from surefoot.serve import tokens
 from surefoot.serve.failures import Unauthorized, Unavailable, status_of
 from surefoot.serve.limits import Buckets
 from surefoot.serve.live import Live, LiveStudy
@@ -69,6 +67,7 @@ class Service:
         self._heavy: CapacityLimiter | None = None
         self._light: CapacityLimiter | None = None
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
+        self.closing = False  # the server stops: no new request is begun
 
     async def light(self, work: Callable[..., T], *given: Any) -> T:
         """Run what is short in a thread."""
@@ -122,16 +121,11 @@ def _service(request: Request) -> Service:
 Served = Annotated[Service, Depends(_service)]
 
 
-async def _caller(
-    request: Request, service: Served, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> Caller:
-    """Who is calling; refused without a valid token, and when calling too often."""
-    if given is None:
+async def _caller(request: Request, _given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Caller:
+    """Who is calling, as the guard found out before it read the body."""
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None:
         raise Unauthorized("a token is needed: Authorization: Bearer sf_...", status=401)
-    caller = await service.light(tokens.authenticate, service.store, given.credentials)
-    request.state.caller = caller
-    if (wait := service.buckets.take(caller.token)) > 0.0:
-        raise HTTPException(429, "too many requests with this token", {"Retry-After": str(math.ceil(wait))})
     return caller
 
 

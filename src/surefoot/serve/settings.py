@@ -34,6 +34,16 @@ class Settings:
         Queries in one ask.
     largest_release : int
         Numbers in the release of one outsourced run.
+    connections : int
+        Connections at the same time; at most half of the descriptors that the system allows.
+    per_address : int
+        Connections from one address; of IPv6, from one network of 64 bits.
+    head_seconds : float
+        Seconds until the head of a request must be here, counted from the connection or the answer before.
+    body_seconds : float
+        Seconds until a body must be here.
+    grace : float
+        Seconds that requests under way have left when the server is told to stop.
 
     >>> Settings(largest_body=0)
     Traceback (most recent call last):
@@ -49,13 +59,24 @@ class Settings:
     metrics_open: bool = False
     largest_ask: int = 1000
     largest_release: int = 20_000_000
+    connections: int = 1000
+    per_address: int = 256
+    head_seconds: float = 10.0
+    body_seconds: float = 60.0
+    grace: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("largest_body", "patience", "cached", "threads", "largest_ask", "largest_release"):
+        for name in (
+            *("largest_body", "patience", "cached", "threads", "largest_ask", "largest_release"),
+            *("connections", "per_address", "head_seconds", "body_seconds"),
+        ):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
         if not (math.isfinite(self.rate) and self.rate >= 0):
             raise ValueError(f"rate must be a number of requests per second, 0 for no limit, got {self.rate!r}")
+
+        if not (math.isfinite(self.grace) and self.grace >= 0):
+            raise ValueError(f"grace must be a number of seconds, got {self.grace!r}")
 
     @property
     def burst(self) -> float:

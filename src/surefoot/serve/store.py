@@ -205,6 +205,8 @@ class Store:
         self.study(tenant, id, kind)
         with self.writing() as connection:
             connection.execute(sa.delete(answers).where(answers.c.scope == id))
+            begun = answers.c.scope.in_([f"create:{tenant}", f"outsource:{tenant}"])  # its key may begin another
+            connection.execute(sa.delete(answers).where(begun, answers.c.answer == dumps({"id": id})))
             connection.execute(sa.delete(studies).where(studies.c.id == id))  # the rest follows it
 
     # -- events ------------------------------------------------------------------------------------------------------
@@ -272,11 +274,16 @@ class Store:
 
     def tokens(self, tenant: str | None = None) -> list[dict[str, Any]]:
         """Return the tokens of one tenant, or of all, without their digests."""
-        columns = [column for column in tokens.c if column.name != "digest"]
+        columns = [column for column in tokens.c if column.name not in ("digest", "previous")]
         what = sa.select(*columns).order_by(tokens.c.tenant, tokens.c.id)
         with self.reading() as connection:
             found = connection.execute(what if tenant is None else what.where(tokens.c.tenant == tenant))
             return [dict(row) for row in found.mappings().all()]
+
+    def change_token(self, id: str, **values: Any) -> None:
+        """Change columns of a token."""
+        with self.writing() as connection:
+            connection.execute(sa.update(tokens).where(tokens.c.id == id).values(**values))
 
     def revoke(self, id: str, tenant: str | None = None) -> None:
         """Make a token worthless; it stays in the list."""

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from surefoot.serve import answers, studies
+from surefoot.serve.bodies import Checked
 from surefoot.serve.live import LiveStudy
 from surefoot.serve.schemas import Ask, Cancel, NewStudy, Report, Tell, TellMany
 from surefoot.serve.service import After, Json, Limit, Reader, Served, Writer
@@ -15,7 +16,7 @@ from surefoot.serve.view import view
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/studies", tags=["studies"])
+router = APIRouter(prefix="/studies", tags=["studies"], route_class=Checked)
 Count = Annotated[int, Query(ge=0, le=2**31 - 1)]
 
 

@@ -27,6 +27,9 @@ tokens = Table(
     Column("digest", String(64), nullable=False),
     Column("created", String(40), nullable=False),
     Column("revoked", String(40)),
+    Column("expires", String(40)),
+    Column("previous", String(64)),  # the secret before the last rotation, and until when it goes on
+    Column("previous_until", String(40)),
     Index("tokens_by_tenant", "tenant", "id"),
 )
 

@@ -6,12 +6,13 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from surefoot.serve import answers, tokens
+from surefoot.serve.bodies import Checked
 from surefoot.serve.schemas import NewToken
 from surefoot.serve.service import Administrator, Json, Served
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/tokens", tags=["tokens"])
+router = APIRouter(prefix="/tokens", tags=["tokens"], route_class=Checked)
 
 
 @router.post(
@@ -19,7 +20,7 @@ router = APIRouter(prefix="/tokens", tags=["tokens"])
 )
 async def create(service: Served, caller: Administrator, body: NewToken) -> Json:
     """Make a token for the caller's tenant."""
-    made = await service.light(tokens.create, service.store, caller.tenant, body.name, body.scope)
+    made = await service.light(tokens.create, service.store, caller.tenant, body.name, body.scope, body.expires)
     return Json(made, 201)
 
 

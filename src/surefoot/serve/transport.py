@@ -107,9 +107,7 @@ class Transport:
                 continue
             if answer.status_code in _AGAIN and (wait := next(waits, None)) is not None:
                 asked = answer.headers.get("Retry-After", "")
-                time.sleep(
-                    max(wait, min(float(asked), 30.0)) if asked.isdigit() and answer.status_code == 429 else wait
-                )
+                time.sleep(max(wait, min(float(asked), 30.0)) if asked.isdigit() else wait)
                 continue
             if answer.is_success:
                 return loads(answer.text) if answer.content else None

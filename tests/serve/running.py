@@ -28,10 +28,17 @@ def free_port() -> int:
 
 
 class Server:
-    """``surefoot serve`` on a free port; it can be killed and started again."""
+    """``surefoot serve`` on a free port; it can be killed and started again.
 
-    def __init__(self, database: str, folder: Path, *options: str) -> None:
+    ``settings`` are those that the command has no option for, as the arguments of ``Settings``; ``descriptors`` is how
+    many files and sockets the process may have open.
+    """
+
+    def __init__(
+        self, database: str, folder: Path, *options: str, settings: str = "", descriptors: int | None = None
+    ) -> None:
         self.database, self.folder, self.options = database, folder, options
+        self.settings, self.descriptors = settings, descriptors
         self.port = free_port()
         self.scheme = "https" if "--certfile" in options else "http"
         self.url = f"{self.scheme}://127.0.0.1:{self.port}"
@@ -40,6 +47,11 @@ class Server:
 
     def start(self) -> Server:
         code = "from surefoot.cli import main; main()"
+        if self.settings:
+            given = f"database={self.database!r}, port={self.port}, settings=Settings(rate=0.0, {self.settings})"
+            code = f"from surefoot.serve import Settings, run; run.serve({given})"
+        if self.descriptors is not None:
+            code = f"import resource as r; r.setrlimit(r.RLIMIT_NOFILE, ({self.descriptors},) * 2); {code}"
         words = [sys.executable, "-c", code, "serve", "--port", str(self.port), "--database", self.database]
         words += ["--rate", "0", *self.options]
         with self.log.open("ab") as log:

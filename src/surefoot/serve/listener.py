@@ -240,6 +240,7 @@ class _Listener:
             connection.arriving = task
             self._arriving.add(task)
             task.add_done_callback(self._arriving.discard)
+            await asyncio.sleep(0)  # where many come at once, others have their turn too
 
     async def _connect(self, accepted: socket.socket, connection: _Connection) -> None:
         secure = self.server.config.ssl

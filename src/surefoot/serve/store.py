@@ -206,7 +206,7 @@ class Store:
         with self.writing() as connection:
             connection.execute(sa.delete(answers).where(answers.c.scope == id))
             begun = answers.c.scope.in_([f"create:{tenant}", f"outsource:{tenant}"])  # its key may begin another
-            connection.execute(sa.delete(answers).where(begun, answers.c.answer == dumps({"id": id})))
+            connection.execute(sa.delete(answers).where(begun, answers.c.answer == f'{{"id":"{id}"}}'))
             connection.execute(sa.delete(studies).where(studies.c.id == id))  # the rest follows it
 
     # -- events ------------------------------------------------------------------------------------------------------

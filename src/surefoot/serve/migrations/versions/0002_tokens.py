@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
+revision = "0002_tokens"
 down_revision = "0001"
 branch_labels = None
 depends_on = None

@@ -37,7 +37,8 @@ GOOD = {
     "initial": 0,
     "tasks": [],
 }
-NUMBERS = [-1, 0, 1, 2, 7, 200, 10**6, 10**9, 10**18, -0.5, 0.0, 1e-300, 0.3, 1.0, 1e150, 1e300]
+NUMBERS = [-1, 0, 1, 2, 7, 30, -0.5, 0.0, 1e-300, 0.3, 1.0, 1e150, 1e300]
+LARGE = [10**3, 10**6, 10**9, 10**18]  # samples, features, horizons: asks that would take for ever
 WORDS = ["", "auto", "greedy", "cuda", "cpu", "x" * 500, "../../x", "__class__", "Ü", "minimize", "{0}"]
 
 
@@ -56,10 +57,14 @@ def policies(path: str) -> Iterator[dict[str, Any]]:
 
 
 class Writer:
-    """An endless source of requests; ``folder`` is where they try to make files."""
+    """An endless source of requests; ``folder`` is where they try to make files.
 
-    def __init__(self, seed: int, folder: Path) -> None:
-        self.random, self.folder = random.Random(seed), folder
+    With ``heavy`` some of them ask for more work than any machine can do.
+    """
+
+    def __init__(self, seed: int, folder: Path, *, heavy: bool = True) -> None:
+        self.random, self.folder, self.heavy = random.Random(seed), folder, heavy
+        self.numbers = [*NUMBERS, *(LARGE if heavy else [])]
         self.studies: list[str] = []
 
     @property
@@ -72,7 +77,7 @@ class Writer:
         """Any value that an option may be said to have."""
         pick = self.random.random()
         if depth > 3 or pick < 0.3:
-            return self.random.choice(NUMBERS)
+            return self.random.choice(self.numbers)
         if pick < 0.45:
             return self.random.choice([*WORDS, self.path, None, True, False])
         if pick < 0.55:
@@ -112,19 +117,19 @@ class Writer:
     def step(self) -> Request:
         """Something to do with a study that was begun."""
         id = self.random.choice(self.studies)
-        any_point = [self.random.choice(NUMBERS) for _ in range(self.random.choice([1, 1, 4]))]
+        any_point = [self.random.choice(self.numbers) for _ in range(self.random.choice([1, 1, 4]))]
         what, body = self.random.choice(
             [
-                ("ask", {"n": self.random.choice([1, 1, 2, 5, 1000])}),
-                ("ask", {"time": self.random.choice(NUMBERS), "at": self.random.choice([None, any_point])}),
+                ("ask", {"n": self.random.choice([1, 1, 2, 5, *([1000] if self.heavy else [])])}),
+                ("ask", {"time": self.random.choice(self.numbers), "at": self.random.choice([None, any_point])}),
                 (
                     "tell",
-                    {"query": self.random.randrange(4), "value": self.random.choice([*NUMBERS, None, [1.0, 2.0]])},
+                    {"query": self.random.randrange(4), "value": self.random.choice([*self.numbers, None, [1.0, 2.0]])},
                 ),
-                ("tell", {"x": [0.5] * self.random.choice([1, 4]), "value": self.random.choice(NUMBERS)}),
-                ("tell", {"x": any_point, "value": 0.5, "noise": self.random.choice(NUMBERS)}),
+                ("tell", {"x": [0.5] * self.random.choice([1, 4]), "value": self.random.choice(self.numbers)}),
+                ("tell", {"x": any_point, "value": 0.5, "noise": self.random.choice(self.numbers)}),
                 ("tell", {"params": {"rate": self.value(9), "n": self.value(9)}, "value": 1.0}),
-                ("report", {"query": 0, "step": self.random.randrange(9), "value": self.random.choice(NUMBERS)}),
+                ("report", {"query": 0, "step": self.random.randrange(9), "value": self.random.choice(self.numbers)}),
                 ("cancel", {"query": self.random.randrange(4)}),
             ]
         )

@@ -94,7 +94,7 @@ class Storm:
     def document(self) -> None:
         """Requests that fit the OpenAPI document, and requests that nearly do."""
         import schemathesis
-        from hypothesis import HealthCheck, Phase, given, settings
+        from hypothesis import HealthCheck, Phase, Verbosity, given, settings
         from hypothesis.errors import Unsatisfiable
         from schemathesis.generation import GenerationMode
 
@@ -119,6 +119,7 @@ class Storm:
                         phases=(Phase.generate,),
                         suppress_health_check=list(HealthCheck),
                         database=None,
+                        verbosity=Verbosity.quiet,
                     )
                     with contextlib.suppress(Unsatisfiable):
                         quick(given(operation.as_strategy(generation_mode=mode))(attempt))()

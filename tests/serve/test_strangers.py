@@ -20,6 +20,7 @@ from running import Server
 from surefoot import Client
 from surefoot.serve import Settings, Store, bodies, create_app, tokens
 from surefoot.serve.listener import Door, Guest
+from surefoot.serve.listener import Server as Listening
 from surefoot.serve.schemas import TellMany
 
 BOX = {"domain": "Box", "bounds": [[0.0, 1.0]]}
@@ -238,8 +239,6 @@ class TestConnections:
         monkeypatch.setattr("surefoot.serve.listener._STUCK", 0.2)
 
         async def scenario():
-            from surefoot.serve.listener import Server as Listening
-
             store = Store(f"sqlite:///{tmp_path / 'service.db'}")
             store.migrate()
             server = Listening(create_app(store), Settings(), host="127.0.0.1", port=0)
@@ -257,6 +256,27 @@ class TestConnections:
                     await asyncio.sleep(0.01)
                 while server.door.size:
                     await asyncio.sleep(0.05)
+            server.should_exit = True
+            await running
+            store.close()
+
+        asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    def test_answers_do_not_wait_for_acknowledgements(self, tmp_path):
+        """A connection that is kept alive would take 40 ms for each answer."""
+
+        async def scenario():
+            store = Store(f"sqlite:///{tmp_path / 'service.db'}")
+            store.migrate()
+            server = Listening(create_app(store), Settings(), host="127.0.0.1", port=0)
+            running = asyncio.create_task(server._serve())
+            while not server.started:
+                await asyncio.sleep(0.01)
+            port = server.servers[0].sockets[0].getsockname()[1]
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30.0) as http:
+                assert (await http.get("/api/v1/health")).status_code == 200
+                (one,) = server.server_state.connections
+                assert one.transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             server.should_exit = True
             await running
             store.close()

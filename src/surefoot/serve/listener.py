@@ -229,6 +229,8 @@ class _Listener:
                     door.make_room()
                     await asyncio.sleep(0.05)
                 continue  # anything else: the caller has gone meanwhile
+            # asyncio does this for sockets that it has made itself; without it answers wait for an acknowledgement.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = self.server.connection(peer[0])
             if not door.enter(connection):
                 connection.forget()
@@ -280,7 +282,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: FastAPI, settings: Settings, **options: Any) -> None:
         options = {"log_config": None, "access_log": False, "server_header": False, **options}
         super().__init__(uvicorn.Config(app, http="h11", ws="none", timeout_graceful_shutdown=2, **options))
-        self.settings, self.service = settings, app.state.service
+        self.app, self.settings, self.service = app, settings, app.state.service
         # The other half is for the database, for workers, and for files.
         self.door = Door(max(min(settings.connections, descriptors() // 2), 1), settings.per_address)
 
@@ -297,6 +299,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen."""
+        self.app.openapi()  # it takes a while, once: not while somebody waits
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             self.should_exit = True

@@ -69,8 +69,8 @@ def create(store: Store, tenant: str, name: str, scope: str, expires: str | None
         if not 1 <= len(text) <= 200 or not text.isprintable():
             raise ValueError(f"the {what} of a token is 1 to 200 printable characters, got {text[:50]!r}")
     id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-    row = {"id": id, "tenant": tenant, "name": name, "scope": scope, "created": now()}
-    row.update(expires=None if expires is None else _after(expires), revoked=None)
+    row: dict[str, Any] = {"id": id, "tenant": tenant, "name": name, "scope": scope, "created": now(), "revoked": None}
+    row["expires"] = None if expires is None else _after(expires)
     store.add_token({**row, "digest": _digest(secret)})
     return {**row, "token": f"sf_{id}_{secret}"}
 

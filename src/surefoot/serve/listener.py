@@ -230,7 +230,8 @@ class _Listener:
                     await asyncio.sleep(0.05)
                 continue  # anything else: the caller has gone meanwhile
             # asyncio does this for sockets that it has made itself; without it answers wait for an acknowledgement.
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with contextlib.suppress(OSError):  # gone already
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = self.server.connection(peer[0])
             if not door.enter(connection):
                 connection.forget()

@@ -164,7 +164,7 @@ class Agent(ThompsonSampling):
 
     def _draw_message(self, round: int) -> Array:
         count, rng = self._sent[round], self.stream("message", round)
-        X, y, _ = self.data()
+        X, y, _ = self._data()
         phi = self.shared(to_unit(self.domain, self.domain.encode(X[:count])))
         values = transform_outputs(y[:count], self.outputs)
         prior, errors = rng.standard_normal(self.shared.count), rng.standard_normal(count)
@@ -218,7 +218,7 @@ class Agent(ThompsonSampling):
         if event.get("event") == "sent":
             self._sent[event["round"]] = event["measured"]
         elif event.get("event") == "received":
-            content = {key: value for key, value in event.items() if key not in ("event", "kind")}
+            content = {key: value for key, value in event.items() if key not in ("event", "kind", "at")}
             self._take(Message(**content) if event["kind"] == Message.kind else Broadcast(**content))
         else:
             super()._apply(event)
@@ -285,7 +285,7 @@ class Agent(ThompsonSampling):
         if isinstance(self.domain, Candidates):
             values = spread_table(self.shared, regions, self.domain).values(self.shared, vectors)
             return self._best_candidate(values, step)
-        X, y, _ = self.data()
+        X, y, _ = self._data()
         best = X[np.argsort(-y, kind="stable")[:3]] if len(y) else None
         taken = self._excluded_points()
         return Proposal(best_point(self.shared, vectors, regions, self.domain, seeds=best, exclude=taken))

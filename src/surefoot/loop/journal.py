@@ -17,19 +17,25 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from surefoot.arguments import one_of
+from surefoot.loop.direction import DIRECTIONS, turned_event
 from surefoot.loop.errors import SurefootError
 
 __all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "write_atomically"]
 
-SCHEMA = 1
-"""Version of the state and journal formats this release writes; newer ones are refused."""
+SCHEMA = 2
+"""Version of the state and journal formats this release writes; newer ones are refused.
 
-START = f'{{"schema":{SCHEMA},"direction":"'.encode()  # of every journal
+Since schema 2 an event says when it was written, and holds values as they were told. Schema 1 had no times; a journal
+of a run that minimized held values, and options that are values, with the opposite sign.
+"""
+
+STARTS = [f'{{"schema":{schema},"direction":"'.encode() for schema in (1, SCHEMA)]  # one of them begins every journal
 
 
 def dumps(value: Any) -> str:
@@ -62,7 +68,7 @@ def check_schema(data: Any, what: str) -> None:
     >>> check_schema({"schema": 99}, "journal")
     Traceback (most recent call last):
     ...
-    ValueError: this journal has schema 99, newer than the 1 this release of surefoot reads; please upgrade surefoot
+    ValueError: this journal has schema 99, newer than the 2 this release of surefoot reads; please upgrade surefoot
     """
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
@@ -81,9 +87,10 @@ class Journal:
     ----------
     path : path
         The file; a lock file of the same name with ``.lock`` appended stands beside it.
-    direction : {"maximize", "minimize"}
-        What the numbers mean to the person who reads them. Policies always maximize; values in the journal are those
-        the policy saw. The header records the direction so that a reader can undo the sign.
+    direction : {"maximize", "minimize"}, optional
+        Which way is better. By default that of the policy that writes the journal; another one is refused.
+
+    A file of schema 1 is read, and continued, as it is: its values change their sign here where it says ``minimize``.
 
     >>> Journal("run.jsonl", direction="upwards")
     Traceback (most recent call last):
@@ -91,10 +98,12 @@ class Journal:
     ValueError: direction must be 'maximize' or 'minimize', got 'upwards'
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, direction: str = "maximize") -> None:
-        one_of(direction, "direction", ("maximize", "minimize"))
+    def __init__(self, path: str | os.PathLike[str], *, direction: str | None = None) -> None:
+        if direction is not None:
+            one_of(direction, "direction", DIRECTIONS)
         self.path = Path(path)
         self.direction = direction
+        self._turns = False  # whether the file holds values of the opposite sign
         self._file: IO[bytes] | None = None
         self._lock: IO[bytes] | None = None
 
@@ -102,6 +111,10 @@ class Journal:
         """Return the header and the events; (None, []) for a missing or empty file."""
         header, events, _ = self._scan()
         return header, events
+
+    def _told(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event of the file as it was told, or the other way round."""
+        return turned_event(event) if self._turns else event
 
     def _scan(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
         """Return header, events and the number of bytes up to the last whole line."""
@@ -117,23 +130,35 @@ class Journal:
                 raise ValueError(f"{self.path}: line {number} is damaged; the lines before it are intact")
             records.append(record)
         if not records:
-            if not START.startswith(torn[: len(START)]):  # not a header that was cut short: somebody else's file
+            # What is not a header that was cut short is somebody else's file.
+            if not any(start.startswith(torn[: len(start)]) for start in STARTS):
                 raise ValueError(f"{self.path} is not a journal; use another path (surefoot.load reads saved states)")
             return None, [], 0
         check_schema(records[0], "journal")
-        return records[0], records[1:], sum(len(line) + 1 for line in lines)
+        self._turns = records[0]["schema"] == 1 and records[0].get("direction") == "minimize"
+        events = [self._told(event) for event in records[1:]]
+        return records[0], events, sum(len(line) + 1 for line in lines)
 
-    def open(self, header: dict[str, Any]) -> list[dict[str, Any]]:
+    def open(self, header: dict[str, Any], first: Callable[[], dict[str, Any]] | None = None) -> list[dict[str, Any]]:
         """Become the writer; return the events already there.
 
         A new file gets the header. An existing file must have the same one: a journal belongs to one policy, though
-        not to one ``device``.
+        not to one ``device``. ``first`` gives the header as schema 1 wrote it, where that was another.
         """
-        header = {"schema": SCHEMA, "direction": self.direction, **header}
+        faces = header.get("direction", self.direction or DIRECTIONS[0])
+        if self.direction not in (None, faces):
+            raise ValueError(
+                f"this journal is of a run that wants to {self.direction}, and the policy would {faces}: "
+                f"give direction={self.direction!r} to the policy, and tell it values as they are"
+            )
+        self.direction = faces
+        header = {"schema": SCHEMA, "direction": faces, **header}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._acquire()
         try:
             found, events, end = self._scan()
+            if found is not None and found["schema"] == 1 and first is not None:
+                header = {**header, **first()}
             before, now = _run(found or header), _run(header)
             if before != now:
                 different = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
@@ -158,7 +183,7 @@ class Journal:
             raise SurefootError(f"{self.path} is not open for writing")
         position = self._file.tell()
         try:
-            self._file.write("".join(dumps(event) + "\n" for event in events).encode())
+            self._file.write("".join(dumps(self._told(event)) + "\n" for event in events).encode())
             self._file.flush()
             os.fsync(self._file.fileno())
         except BaseException:
@@ -202,11 +227,25 @@ class Journal:
 
 
 def _run(header: dict[str, Any]) -> dict[str, Any]:
-    """What a header says of the run itself: not where its arrays lie."""
+    """What a header says of the run itself: not in which format, nor where its arrays lie."""
+    run = {name: value for name, value in header.items() if name != "schema"}
     config = header.get("config")
     if not isinstance(config, dict):
-        return header
-    return {**header, "config": {name: value for name, value in config.items() if name != "device"}}
+        return run
+    return {**run, "config": _said({name: value for name, value in config.items() if name != "device"})}
+
+
+def _said(stored: Any) -> Any:
+    """A stored configuration without directions that say no more than their absence, as before schema 2."""
+    if isinstance(stored, list):
+        return [_said(item) for item in stored]
+    if not isinstance(stored, dict):
+        return stored
+    return {
+        name: _said(value)
+        for name, value in stored.items()
+        if not (name == "direction" and value in ("maximize", None))
+    }
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, ClassVar, Protocol, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,8 @@ class ModelPolicy(Policy):
     3
     """
 
+    valued: ClassVar[tuple[str, ...]] = ("gp",)
+
     def __init__(
         self,
         domain: Domain,
@@ -210,7 +212,7 @@ class ModelPolicy(Policy):
 
     def _incumbents(self, belief: Posterior, count: int = 3) -> Array | None:
         """The measured points of highest posterior mean: good places to start a search."""
-        X, _, _ = self.data()
+        X, _, _ = self._data()
         if not len(X):
             return None
         return X[np.argsort(-belief.mean(self._seen(X)), kind="stable")[:count]]
@@ -237,7 +239,8 @@ class ModelPolicy(Policy):
     def posterior(self) -> Posterior:
         """Return the belief given all measurements, over encoded points; refitted if a refit is due.
 
-        It is the caller's own: appending to it does not change what the policy believes.
+        It is about what the rule maximizes: −f for a policy that minimizes. It is the caller's own: appending to it
+        does not change what the policy believes.
         """
         if self._over_all_candidates(self.gp):
             X, y, noise = self._encoded()
@@ -263,7 +266,7 @@ class ModelPolicy(Policy):
         return sum(not o.failed for o in self._observations)
 
     def _encoded(self) -> tuple[Array, Array, Array | None]:
-        X, y, noise = self.data()
+        X, y, noise = self._data()
         return self.domain.encode(X), y, None if np.isnan(noise).all() else noise
 
     def _due(self, n: int) -> int | None:
@@ -349,7 +352,7 @@ class ModelPolicy(Policy):
     # -- answering ---------------------------------------------------------------------------------------------------
 
     def _recommend(self) -> Recommendation:
-        return self._most_promising(self.data()[0], "highest posterior mean among measured points")
+        return self._most_promising(self._data()[0], "highest posterior mean among measured points")
 
     def _most_promising(self, X: Array, rule: str) -> Recommendation:
         """The point of X (n, d) with the highest posterior mean."""

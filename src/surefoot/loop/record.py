@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import time
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,8 +42,11 @@ class _Meta(ABCMeta):
         args = tuple(map(_own, args))
         kwargs = {name: _own(value) for name, value in kwargs.items()}
         bound = inspect.signature(cls).bind(*args, **kwargs)
+        given = dict(bound.arguments)
+        bound.arguments.update(cls._as_seen(given))
+        made = super().__call__(*bound.args, **bound.kwargs)
+        bound.arguments.update(given)
         bound.apply_defaults()
-        made = super().__call__(*args, **kwargs)
         made._arguments = {key: value for key, value in bound.arguments.items() if key not in ("seed", "journal")}
         made._open_journal()
         return made
@@ -90,6 +94,16 @@ class Record(ABC, metaclass=_Meta):
 
     def _restore(self, cache: dict[str, Any]) -> None:
         """Take back what :meth:`_cache` gave."""
+
+    @classmethod
+    def _as_seen(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments that the constructor gets in another form than they were given in."""
+        return {}
+
+    @classmethod
+    def _negated(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the same policy on −f; twice gives the first again."""
+        return dict(options)
 
     @property
     def seed(self) -> int:
@@ -146,13 +160,17 @@ class Record(ABC, metaclass=_Meta):
         stored = {**state["config"], **{name: again.pop(name) for name in ("device",) if name in again}}
         if foreign := [name for name in stored if name not in kind.__signature__.parameters]:
             raise ValueError(f"in this release {state['policy']} has no option {foreign[0]!r}")
-        config = {name: _unpack_option(name, value, again.get(name)) for name, value in stored.items()}
+        turns = state["schema"] == 1 and state.get("direction") == "minimize"  # options are those of −f
+        given = kind._negated(again) if turns else again
+        config = {name: _unpack_option(name, value, given.get(name)) for name, value in stored.items()}
+        if turns:
+            config = {**kind._negated(config), "direction": "minimize"}
         policy: Self = kind(**config, seed=state["seed"])
         policy._replay(copy.deepcopy(state["events"]))
         policy._restore(dict(state.get("cache", {})))
         if journal is not None:
             policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
-            found = policy.journal.open(policy._header())
+            found = policy.journal.open(policy._header(), policy._first_header)
             if found != policy._events[: len(found)]:
                 policy.journal.close()
                 raise ValueError(f"{policy.journal.path} holds other events than this policy")
@@ -170,13 +188,17 @@ class Record(ABC, metaclass=_Meta):
     def _header(self) -> dict[str, Any]:
         return {"policy": type(self).__name__, "config": self.config(), "seed": self.seed}
 
+    def _first_header(self) -> dict[str, Any]:
+        """The header as schema 1 wrote it."""
+        return self._header()
+
     def _open_journal(self) -> None:
         if self.journal is None:
             return
         if self._seed is None:
             found, _ = self.journal.read()
             self._seed = None if found is None else found.get("seed")
-        events = self.journal.open(self._header())
+        events = self.journal.open(self._header(), self._first_header)
         try:
             self._replay(events)
         except BaseException:
@@ -184,7 +206,9 @@ class Record(ABC, metaclass=_Meta):
             raise
 
     def _commit(self, *events: dict[str, Any]) -> None:
-        """Make events durable, then remember them."""
+        """Make events durable, each with the time of now (seconds since 1970, UTC), then remember them."""
+        at = round(time.time(), 3)  # for people and for leases; no decision reads it
+        events = tuple({**event, "at": at} for event in events)
         text = [dumps(event) for event in events]  # refuses what is not strict JSON before anything changes
         if self.journal is not None:
             self.journal.append(*events)
@@ -257,7 +281,7 @@ def load(path: str | os.PathLike[str], **again: Any) -> Policy:
     check_schema(head, "file")
     if "direction" not in head:
         return cast("Policy", Record.from_state(head, **again))
-    journal = Journal(path, direction=head["direction"])
+    journal = Journal(path)
     _, events = journal.read()
     return cast("Policy", Record.from_state({**head, "events": events, "cache": {}}, journal=journal, **again))
 

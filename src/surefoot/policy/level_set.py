@@ -179,7 +179,7 @@ class LevelPolicy(SetPolicy):
     threshold : float, optional
         The threshold; or else
     fraction : float, optional
-        The share of the unknown maximum that is the threshold, between 0 and 1.
+        The share of the unknown maximum that is the threshold, between 0 and 1; of the minimum for who minimizes.
     width : width
         Standard deviations of the bounds that classify; ``widths.Constant(3.0)`` by default.
     accuracy : float
@@ -193,6 +193,8 @@ class LevelPolicy(SetPolicy):
     >>> issubclass(Straddle, LevelPolicy)
     True
     """
+
+    valued = ("threshold",)
 
     def __init__(
         self,

@@ -135,6 +135,7 @@ class MacroGPO(ModelPolicy):
 
     domains = (Paths,)
     parallel = False
+    valued = ("normalize",)
 
     def __init__(
         self,
@@ -332,10 +333,10 @@ class MacroGPO(ModelPolicy):
         if self.normalize == "prior":
             level = self.posterior().gp.mean
         elif self.normalize == "empirical":
-            level = float(self.data()[1].mean())
+            level = float(self._data()[1].mean())
         else:
             level = float(self.normalize or 0.0)
-        return float(np.mean(values)) - level
+        return self._facing(float(np.mean(values)) - level)
 
 
 def trusted(values: Array, likely: Array, threshold: float) -> tuple[Array, tuple[int, ...]]:

@@ -68,8 +68,8 @@ class RobustReport(Policy):
     width : width, optional
         Standard deviations between mean and bounds; None: that of the policy, else ``Finite(0.95)`` on candidates and
         ``Constant(2.0)`` on a box.
-    seed, journal
-        As for every policy; by default the seed is that of ``policy``.
+    direction, seed, journal
+        As for every policy; by default direction and seed are those of ``policy``, and no other direction is taken.
 
     >>> from surefoot import Ball, Candidates, RandomSearch
     >>> x = np.linspace(0.0, 1.0, 41)
@@ -83,6 +83,7 @@ class RobustReport(Policy):
     """
 
     domains = (Box, Candidates, Space)
+    valued = ("gp",)
 
     def __init__(
         self,
@@ -91,6 +92,7 @@ class RobustReport(Policy):
         *,
         gp: GP | None = None,
         width: Width | None = None,
+        direction: str | None = None,
         seed: int | None = None,
         journal: str | os.PathLike[str] | Journal | None = None,
     ) -> None:
@@ -100,6 +102,8 @@ class RobustReport(Policy):
             raise ValueError(f"RobustReport needs a fresh policy; this one has {len(policy.events)} events")
         if policy.journal is not None:
             raise ValueError("the journal belongs to RobustReport(..., journal=), not to the policy inside")
+        if direction not in (None, policy.direction):
+            raise ValueError(f"direction must be that of the policy inside, {policy.direction!r}, got {direction!r}")
         if policy.context:
             raise NotSupported(
                 f"RobustReport judges by a belief that does not know of {', '.join(policy.context)}; "
@@ -108,7 +112,11 @@ class RobustReport(Policy):
         if not isinstance(perturbation, Perturbation):
             raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
         super().__init__(
-            policy.domain, seed=policy.seed if seed is None else seed, repeats=policy.repeats, journal=journal
+            policy.domain,
+            direction=policy.direction,
+            seed=policy.seed if seed is None else seed,
+            repeats=policy.repeats,
+            journal=journal,
         )
         # The policy that was given stays as it is: a copy of this one is made with it again.
         self.policy = type(policy)(**policy._arguments, seed=policy.seed)
@@ -122,7 +130,9 @@ class RobustReport(Policy):
         # A belief that sees more than the point (an epoch beside it) cannot be asked about points alone.
         own = isinstance(self.policy, ModelPolicy) and type(self.policy)._seen is ModelPolicy._seen
         self.believer = (
-            cast(ModelPolicy, self.policy) if own and gp is None else _Listener(policy.domain, gp=gp, seed=self.seed)
+            cast(ModelPolicy, self.policy)
+            if own and gp is None
+            else _Listener(policy.domain, gp=gp, direction=self.direction, seed=self.seed)
         )
         inherited = self.policy.width if isinstance(self.policy, GPUCB) else None
         self.width = given_or(width, inherited or usual(policy.domain.size, 0.95))
@@ -130,6 +140,10 @@ class RobustReport(Policy):
         for reader in (self.policy, self.believer):
             for name in SHARED:
                 setattr(reader, name, getattr(self, name))
+
+    @classmethod
+    def _as_seen(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {}  # the policies inside turn what they are given
 
     def _begin(self, count: int) -> None:
         self.policy._begin(count)
@@ -159,7 +173,7 @@ class RobustReport(Policy):
         if isinstance(reach, Sets):
             centers: list[Any] = reach.center_of(believer._rows()).tolist()
         else:
-            centers = reach.center_of(self.data()[0]).tolist()
+            centers = reach.center_of(self._data()[0]).tolist()
         return report(believer, reach, width, centers, None, "best worst-case lower bound now, among measured points")
 
     def _cache(self) -> dict[str, Any]:

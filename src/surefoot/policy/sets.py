@@ -197,8 +197,8 @@ class SetPolicy(ModelPolicy):
 
     # -- noise -------------------------------------------------------------------------------------------------------
 
-    def data(self) -> tuple[Array, Array, Array]:
-        X, y, given = super().data()
+    def _data(self) -> tuple[Array, Array, Array]:
+        X, y, given = super()._data()
         if self.noise is None or not np.isnan(given).any():
             return X, y, given
         rows = self._rows() if isinstance(self.domain, Candidates) else None

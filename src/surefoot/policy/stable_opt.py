@@ -272,7 +272,7 @@ class WorstCasePolicy(GPUCB):
         if isinstance(self._reach, Sets):
             found: list[Any] = self._reach.center_of(self._rows()).tolist()
         else:
-            found = self._reach.center_of(self.data()[0]).tolist()
+            found = self._reach.center_of(self._data()[0]).tolist()
         return found
 
     @property

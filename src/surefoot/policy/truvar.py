@@ -98,7 +98,7 @@ class TruVaR(SetPolicy):
     goal : {"maximize", "level"}
         Find the maximum, or classify points by a threshold.
     threshold, fraction : float, optional
-        For ``"level"``: the threshold, or the share of the unknown maximum that is the threshold.
+        For ``"level"``: the threshold, or the share of the unknown maximum (for who minimizes, minimum) that is it.
     cost : array or callable, optional
         Of each candidate; or ``cost(X)``; or ``cost(previous, X)`` with the last measured point, None at first: such an
         instance asks for one point at a time.
@@ -136,6 +136,7 @@ class TruVaR(SetPolicy):
     """
 
     fidelities = True
+    valued = ("threshold",)
 
     def __init__(
         self,
@@ -425,8 +426,8 @@ class TruVaR(SetPolicy):
             total += run.outcome.cost if run.outcome.cost is not None else 1.0 if expected is None else expected
         return total
 
-    def data(self) -> tuple[Array, Array, Array]:
-        X, y, given = super().data()
+    def _data(self) -> tuple[Array, Array, Array]:
+        X, y, given = super()._data()
         if self.levels is None:
             return X, y, given
         known = [run.id for run in self._observations if not run.failed]

@@ -23,6 +23,7 @@ import pytest
 
 from surefoot.domain import Candidates, Dives, Paths
 from surefoot.loop.errors import BudgetSpent, Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.loop.events import timeless
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED
 from surefoot.testing.driven import KINDS, every_domain
@@ -169,6 +170,60 @@ class PolicyContract(Resuming):
         assert [o.id for o in policy.history] == [None] * 5
         self.step(policy)
         policy.recommend()
+
+    @every_domain
+    def test_telling_the_point_of_a_pending_query_closes_it(self, kind: str) -> None:
+        """As people do after a restart: the worker knows its point, not the number of its query."""
+        policy = self.make(kind)
+        for _ in range(3):
+            query = self.ask(policy)
+            told = self.value(policy.domain, query.x)
+            policy.tell(dict(query.params) if query.params is not None else query.x.tolist(), told)
+            assert not policy.pending
+            assert policy.history[-1].id == query.id
+            policy.tell(query, told)  # the same again, by its number
+        assert len(policy.history) == 3
+        by_number = self.make(kind)
+        for _ in range(3):
+            self.step(by_number)
+        assert timeless(policy.events) == timeless(by_number.events)
+        x = policy.queries[0].x
+        policy.tell(x[0] if x.ndim == 2 else x, 0.5)  # nothing waits there any more: one more measurement
+        assert policy.history[-1].id is None
+
+    # -- the direction -----------------------------------------------------------------------------------------------
+
+    @every_domain
+    def test_minimizing_is_maximizing_the_negated_function(self, kind: str) -> None:
+        """The same points, bit for bit; values, bounds and reports in the sign of who tells them."""
+        policy = self.make(kind)
+        try:
+            other = policy.negated()
+        except NotSupported as error:
+            assert "negated" in str(error)  # it says what to do instead
+            return
+        assert {policy.direction, other.direction} == {"maximize", "minimize"}
+        for number in range(self.length):
+            query, twin = self.ask(policy), self.ask(other)
+            assert query == twin
+            value = self.value(policy.domain, query.x)
+            if policy.steps:
+                advice = policy.report(query, 1, 0.5 * value)
+                opposite = other.report(twin, 1, -0.5 * value)
+                assert (advice.stop, advice.probability) == (opposite.stop, opposite.probability)
+                assert other.reports()[twin.id] == {1: -0.5 * value}
+            policy.tell(query, None if number == 2 else value)
+            other.tell(twin, None if number == 2 else [-one for one in value] if query.x.ndim == 2 else -value)
+            if number != 2:
+                assert other.events[-1]["value"] == other.history[-1].value == -(policy.history[-1].value or 0.0)
+        assert np.array_equal(other.data()[1], -policy.data()[1])
+        assert [o.negated() for o in other.history] == policy.history
+        answer: Any = policy.recommend()
+        assert other.recommend() == answer.negated()
+        resumed = Policy.from_state(json.loads(json.dumps(other.state())))
+        assert resumed.state() == other.state()
+        assert resumed.recommend() == other.recommend()
+        assert self.ask(resumed) == self.ask(other) == self.ask(policy)
 
     @every_domain
     def test_bad_input_changes_nothing(self, kind: str) -> None:
@@ -340,7 +395,7 @@ class PolicyContract(Resuming):
         twin = Policy.from_state(policy.state())
         policy.tell(query)
         twin.tell(0)
-        assert twin.state() == policy.state()
+        assert timeless(twin.events) == timeless(policy.events)
         with pytest.raises(ValueError, match="closed"):
             policy.report(query, 3, 0.7)
 
@@ -366,5 +421,5 @@ class PolicyContract(Resuming):
             for twin in twins:
                 twin.tell(query)
             if number == 3:
-                assert twins[0].state()["events"] == policy.state()["events"]
+                assert timeless(twins[0].events) == timeless(policy.events)
                 assert self.ask(twins[0]) == self.ask(policy)

@@ -176,6 +176,7 @@ class RExp3(Policy):
 
     domains = (Candidates,)
     context = ("time",)
+    valued = ("bounds",)
 
     def __init__(
         self,

@@ -17,7 +17,6 @@ from surefoot import (
     ExpectedImprovement,
     Float,
     Int,
-    Journal,
     RandomSearch,
     Space,
     optimize,
@@ -49,10 +48,10 @@ def loss(params):
 
 def test_a_journal_is_shown_while_another_writes_it(tmp_path):
     path = tmp_path / "run.jsonl"
-    policy = RandomSearch(SPACE, seed=0, journal=Journal(path, direction="minimize"))
+    policy = RandomSearch(SPACE, seed=0, direction="minimize", journal=path)
     queries = policy.ask(5)
     for query in queries[:2]:
-        policy.tell(query, -loss(query.params))
+        policy.tell(query, loss(query.params))
     policy.tell(queries[2], None)
     policy.cancel(queries[3])
     before = path.read_bytes()
@@ -68,7 +67,7 @@ def test_a_journal_is_shown_while_another_writes_it(tmp_path):
     assert f"expect {best:.4g}" in text
     assert "Pending" in text
     assert "learning [rate]" in text
-    policy.tell(queries[4], -9.0)  # the writer was not disturbed
+    policy.tell(queries[4], 9.0)  # the writer was not disturbed
     policy.close()
     assert len(surefoot.load(path).history) == 4
 
@@ -99,14 +98,14 @@ def test_the_best_runs_come_first_and_only_the_top(tmp_path):
 
 def test_curves_of_finished_and_pending_runs(tmp_path):
     path = tmp_path / "run.jsonl"
-    with Stepped(SPACE, seed=0, journal=Journal(path, direction="minimize")) as policy:
+    with Stepped(SPACE, seed=0, direction="minimize", journal=path) as policy:
         first, second = policy.ask(2)
         for step in range(1, 9):
-            policy.report(first, step, -1.0 / step)
+            policy.report(first, step, 1.0 / step)
         policy.tell(first)
-        policy.report(second, 1, -0.1)
+        policy.report(second, 1, 0.1)
         policy.report(second, 2, None)
-        policy.report(second, 3, -0.9)
+        policy.report(second, 3, 0.9)
         _, text = printed(path, width=100)
     assert "█▄▃▂▂▁▁▁" in text  # a loss that falls
     finished, pending = text.split("Pending")

@@ -169,7 +169,6 @@ def test_a_minimized_run_of_0_1_can_be_learnt_from(run, tmp_path):
     assert len(task) == sum(number is not None for _, number in run["history"])
 
 
-@pytest.mark.xfail(strict=False, reason="loaded policies speak in the user's sign once `direction` belongs to them")
 @every_run
 def test_a_loaded_journal_speaks_in_the_users_sign(run, tmp_path):
     path = tmp_path / "run.jsonl"

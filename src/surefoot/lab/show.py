@@ -59,7 +59,8 @@ def read(path: str | os.PathLike[str], *, direction: str | None = None) -> Readi
     path : path
         A journal, or a file written by ``policy.save``.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says (a saved state does not say).
+        Which way is better; by default that of the policy. With the other one all values change their sign: for a state
+        that an older release saved of a minimized run.
 
     >>> import tempfile, os
     >>> from surefoot import Box, RandomSearch
@@ -70,15 +71,16 @@ def read(path: str | os.PathLike[str], *, direction: str | None = None) -> Readi
     RandomSearch(Box([(0.0, 1.0)]), asked=1, measured=1)
     """
     state = saved_state(path)
-    way, note = direction or state.get("direction"), ""
+    note = ""
     try:
         policy = Policy.from_state(state)
     except (ValueError, SurefootError) as error:
         if "domain" not in state.get("config", {}):
             raise
-        bare = {**state, "policy": "RandomSearch", "config": {"domain": state["config"]["domain"]}, "cache": {}}
+        known = {name: state["config"][name] for name in ("domain", "direction") if state["config"].get(name)}
+        bare = {**state, "policy": "RandomSearch", "config": known, "cache": {}}
         policy, note = Policy.from_state(bare), f"shown from its events alone: {error}"
-    return Reading(policy, direction_of(policy, way), state["policy"], note)
+    return Reading(policy, direction_of(policy, direction), state["policy"], note)
 
 
 def saved_state(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def show(
     page : path, optional
         Where to write the HTML page.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says.
+        Which way is better; by default that of the policy.
     console : rich.console.Console, optional
         Where to print.
 

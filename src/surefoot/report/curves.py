@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.loop.policy import Policy
+from surefoot.optimizer import Result
 from surefoot.report.runs import Run
 from surefoot.report.theme import LEVELS, canvas, color, ramp
 from surefoot.report.view import View, few, short, window
@@ -35,7 +36,7 @@ _LINES = 200  # of more runs, the best and an even sample of the others are draw
 _TASKS = 6  # tasks whose lines are named
 
 
-def curves(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def curves(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw the learning curve of every run that was reported step by step, and where runs were stopped.
 
     Parameters are as in :func:`~surefoot.report.trace`. The runs that were trained to their end are green, the better
@@ -76,12 +77,12 @@ def curves(policy: Policy | View, *, direction: str | None = None, label: str = 
     return figure
 
 
-def lengths(policy: Policy | View) -> Figure:
+def lengths(policy: Policy | Result | View) -> Figure:
     """Draw for how many steps each run was followed: stopped runs in gray, those that went on in green.
 
     Parameters
     ----------
-    policy : Policy or View
+    policy : Policy, Result or View
         A policy whose runs were reported step by step.
 
     >>> from surefoot import Box, RandomSearch
@@ -118,12 +119,12 @@ def lengths(policy: Policy | View) -> Figure:
     return figure
 
 
-def task_weights(policy: Policy | View) -> Figure:
+def task_weights(policy: Policy | Result | View) -> Figure:
     """Draw how much a policy trusted each previous task, ask after ask.
 
     Parameters
     ----------
-    policy : Policy or View
+    policy : Policy, Result or View
         A policy with a ``weight_history``.
 
     >>> from surefoot import Box, RandomSearch

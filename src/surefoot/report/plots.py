@@ -9,7 +9,7 @@ Each function takes a policy and returns a Matplotlib figure, to be shown in a n
 >>> [axes.get_xlabel() for axes in figure.axes]
 ['x0']
 
-``direction="minimize"`` shows values as someone who minimizes sees them. Bands are those of the policy's
+Values are those of the objective, whichever way is better. Bands are those of the policy's
 ``confidence``, for the noise-free value.
 """
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from surefoot.domain import Paths
 from surefoot.loop.policy import Policy
+from surefoot.optimizer import Result
 from surefoot.report.runs import best_so_far
 from surefoot.report.theme import LEVELS, canvas, color, ramp
 from surefoot.report.view import Coordinate, View, few, number, short
@@ -42,15 +43,15 @@ _DOTS, _LINES = 600, 300  # of thousands of runs a picture draws the best and an
 # -- the figures -----------------------------------------------------------------------------------------------------
 
 
-def trace(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def trace(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw every measured value and the best so far.
 
     Parameters
     ----------
-    policy : Policy or View
+    policy : Policy, Result or View
         Any policy, or a view of it that several pictures share.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says.
+        Which way is better; by default that of the policy.
     label : str
         Name of the measured value.
 
@@ -99,7 +100,7 @@ def trace(policy: Policy | View, *, direction: str | None = None, label: str = "
     return figure
 
 
-def parallel(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def parallel(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw every measured run as a line through its parameters to its value, the better ones darker.
 
     Parameters are as in :func:`trace`. Coordinates that cannot vary are left out; of many, the first 24 are drawn, and
@@ -145,7 +146,7 @@ def parallel(policy: Policy | View, *, direction: str | None = None, label: str 
 
 
 def slices(
-    policy: Policy | View,
+    policy: Policy | Result | View,
     *,
     coordinates: Sequence[int] | None = None,
     direction: str | None = None,
@@ -184,7 +185,7 @@ def slices(
 
 
 def map2d(
-    policy: Policy | View,
+    policy: Policy | Result | View,
     *,
     coordinates: tuple[int, int] | None = None,
     what: str = "mean",
@@ -253,7 +254,7 @@ def sampled(view: View) -> bool:
     return len(view.y) > _LINES
 
 
-def influence(policy: Policy | View) -> list[int]:
+def influence(policy: Policy | Result | View) -> list[int]:
     """Return the coordinates that vary, those along which the belief about the value varies most first.
 
     Without a posterior the order is the domain's.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from surefoot.domain import Box, Candidates, Choice, Dives, Domain, Float, Int, Paths, Space
+from surefoot.loop.errors import NotSupported
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Outcome, Query
 
@@ -97,6 +98,13 @@ class Driven:
     def outcome(self, query: Query, value: float, **fields: Any) -> Outcome:
         """Return the same as an outcome."""
         return Outcome(values=[value] * len(query.x), **fields) if query.x.ndim == 2 else Outcome(value, **fields)
+
+    def negatable(self, policy: Policy) -> bool:
+        """Tell whether the policy can minimize."""
+        try:
+            return policy.negated().direction != policy.direction
+        except NotSupported:
+            return False
 
     def alone(self, policy: Policy) -> bool:
         """Tell whether the policy waits for each outcome before it asks again."""

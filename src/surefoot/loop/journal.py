@@ -26,7 +26,7 @@ from surefoot.arguments import one_of
 from surefoot.loop.direction import DIRECTIONS, turned_event
 from surefoot.loop.errors import SurefootError
 
-__all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "write_atomically"]
+__all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "same_settings", "write_atomically"]
 
 SCHEMA = 2
 """Version of the state and journal formats this release writes; newer ones are refused.
@@ -246,6 +246,15 @@ def _said(stored: Any) -> Any:
         for name, value in stored.items()
         if not (name == "direction" and value in ("maximize", None))
     }
+
+
+def same_settings(config: Any, stored: Any) -> bool:
+    """Tell whether a configuration is a stored one; those of schema 1 do not say ``direction``.
+
+    >>> same_settings({"margin": 0.1, "direction": "maximize"}, {"margin": 0.1})
+    True
+    """
+    return bool(_said(loads(dumps(config))) == _said(stored))
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -43,7 +43,7 @@ class _Meta(ABCMeta):
         kwargs = {name: _own(value) for name, value in kwargs.items()}
         bound = inspect.signature(cls).bind(*args, **kwargs)
         given = dict(bound.arguments)
-        bound.arguments.update(cls._as_seen(given))
+        bound.arguments.update(cast(type[Record], cls)._as_seen(given))
         made = super().__call__(*bound.args, **bound.kwargs)
         bound.arguments.update(given)
         bound.apply_defaults()

@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, Unpack, cast
+from typing import Any, ClassVar, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ class BOBOS(EpochPolicy):
     100
     """
 
-    valued = ("bounds",)
+    valued: ClassVar[tuple[str, ...]] = ("bounds",)
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,7 +194,7 @@ class LevelPolicy(SetPolicy):
     True
     """
 
-    valued = ("threshold",)
+    valued: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __init__(
         self,

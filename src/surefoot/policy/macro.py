@@ -41,7 +41,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,7 @@ class MacroGPO(ModelPolicy):
 
     domains = (Paths,)
     parallel = False
-    valued = ("normalize",)
+    valued: ClassVar[tuple[str, ...]] = ("normalize",)
 
     def __init__(
         self,

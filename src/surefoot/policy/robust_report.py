@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class RobustReport(Policy):
     """
 
     domains = (Box, Candidates, Space)
-    valued = ("gp",)
+    valued: ClassVar[tuple[str, ...]] = ("gp",)
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -136,7 +136,7 @@ class TruVaR(SetPolicy):
     """
 
     fidelities = True
-    valued = ("threshold",)
+    valued: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __init__(
         self,

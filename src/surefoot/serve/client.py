@@ -8,8 +8,8 @@
     study.tell(query, measure(query.x))
     study.recommend()
 
-Many workers may share a study: each makes its own client and takes ``client.study(id)``. Values are in the user's
-direction; the service turns them. Requests that may have been lost are sent again, and done once.
+Many workers may share a study: each makes its own client and takes ``client.study(id)``. Requests that may have been
+lost are sent again, and done once.
 
 >>> Client("http://127.0.0.1:8000", token="sf_...")
 Client('http://127.0.0.1:8000')

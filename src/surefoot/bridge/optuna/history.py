@@ -143,13 +143,13 @@ def events(
             if epoch <= (steps or 0):
                 known = None if math.isnan(value) else value
                 out.append({"event": "reported", "id": id, "step": epoch, "value": known})
-        value = values[trial.number]
+        last = values[trial.number]
         if state == TrialState.PRUNED:
-            value = None if pruned == "failed" or value is None else sign * max(sign * value, worst)
+            last = None if pruned == "failed" or last is None else sign * max(sign * last, worst)
         if state == TrialState.FAIL and x.tobytes() in measured:
             out.append({"event": "cancelled", "id": id})
         elif state.is_finished():
-            out.append({"event": "told", "id": id, "value": value})
+            out.append({"event": "told", "id": id, "value": last})
         id += 1
     return out
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +133,7 @@ class CurveExtrapolation(Runs, GPUCB):
     True
     """
 
-    valued = ("upper",)
+    valued: ClassVar[tuple[str, ...]] = ("upper",)
 
     def __init__(
         self,

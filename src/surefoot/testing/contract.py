@@ -188,7 +188,8 @@ class PolicyContract(Resuming):
             self.step(by_number)
         assert timeless(policy.events) == timeless(by_number.events)
         x = policy.queries[0].x
-        policy.tell(x[0] if x.ndim == 2 else x, 0.5)  # nothing waits there any more: one more measurement
+        x = x[0] if x.ndim == 2 else x
+        policy.tell(x, self.value(policy.domain, x))  # nothing waits there any more: one more measurement
         assert policy.history[-1].id is None
 
     # -- the direction -----------------------------------------------------------------------------------------------

@@ -88,11 +88,11 @@ def options_of(row: Mapping[str, Any]) -> dict[str, Any]:
     ...
     ValueError: 'seed' is not an option of a study's policy
     """
-    options: dict[str, Any] = unpack(loads(row["options"]))
+    stored: dict[str, Any] = loads(row["options"])
     for name in ("seed", "journal", "domain", "path"):
-        if name in options:
+        if name in stored:  # before anything is made of them
             raise ValueError(f"{name!r} is not an option of a study's policy")
-    return options
+    return {name: unpack(value) for name, value in stored.items()}
 
 
 @contextlib.contextmanager

@@ -10,7 +10,11 @@ __all__ = ["names"]
 
 
 def names(
-    package: str, homes: Mapping[str, Sequence[str]], modules: Mapping[str, str] | None = None
+    package: str,
+    homes: Mapping[str, Sequence[str]],
+    modules: Mapping[str, str] | None = None,
+    *,
+    install: str | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return what a package calls ``__getattr__``, ``__dir__`` and ``__all__``.
 
@@ -22,6 +26,8 @@ def names(
         The names each module of the package offers; the module is given relative to the package.
     modules
         Names that are modules themselves, and where they lie, in full.
+    install
+        What to ``pip install`` where a module needs a package that is not there.
 
     Examples
     --------
@@ -37,7 +43,14 @@ def names(
 
     def find(name: str) -> Any:
         if name in home:
-            return getattr(import_module(home[name]), name)
+            try:
+                return getattr(import_module(home[name]), name)
+            except ModuleNotFoundError as error:
+                if install is None or str(error.name).startswith("surefoot"):
+                    raise
+                from surefoot.loop.errors import MissingExtra
+
+                raise MissingExtra(f"{package}.{name} needs {error.name}: pip install {install}") from None
         if name in where:
             return import_module(where[name])
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

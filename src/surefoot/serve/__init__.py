@@ -19,4 +19,5 @@ __getattr__, __dir__, __all__ = lazy.names(
         "settings": ["Settings"],
         "store": ["Store"],
     },
+    install="'surefoot[serve]'",
 )

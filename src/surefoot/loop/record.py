@@ -145,7 +145,7 @@ class Record(ABC, metaclass=_Meta):
             raise ValueError("this is not a whole state: 'policy' is a name, 'config' a mapping and 'events' a list")
         kind = cls.registry.get(name) or _builtin(name)
         if kind is None or not issubclass(kind, cls):
-            raise ValueError(f"{name[:100]!r} is not a registered {cls.__name__}: import its module, or use a release that has it")
+            raise ValueError(f"{name[:100]!r} is not a registered {cls.__name__}: import its module first")
         journal = again.pop("journal", None)
         unknown = [option for option in again if option not in config]
         if unknown:

@@ -22,4 +22,4 @@ if (_pytest := sys.modules.get("pytest")) is not None:
     _pytest.register_assert_rewrite("surefoot.testing.contract", "surefoot.testing.resuming")
 
 if TYPE_CHECKING:
-    from surefoot.testing.contract import PolicyContract
+    from surefoot.testing.contract import PolicyContract as PolicyContract

@@ -38,6 +38,17 @@ APART = ("seed", "journal")
 """Arguments that are no part of a configuration: the seed stands beside it, a journal is named by the caller alone."""
 
 
+@contextlib.contextmanager
+def _legible() -> Iterator[None]:
+    """Whatever somebody has edited so that it cannot be read is a ValueError, with what was looked for."""
+    try:
+        yield
+    except RecursionError:
+        raise ValueError("this state is nested too deeply") from None
+    except (LookupError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"this state cannot be read ({type(error).__name__}: {error})") from None
+
+
 class _Meta(ABCMeta):
     """Keeps the arguments an object was made with, and opens its journal once it is complete."""
 
@@ -127,6 +138,7 @@ class Record(ABC, metaclass=_Meta):
         }
 
     @classmethod
+    @_legible()
     def from_state(cls, state: Mapping[str, Any], **again: Any) -> Self:
         """Rebuild a policy from :meth:`state`; code and large arrays are passed again by name.
 
@@ -140,30 +152,28 @@ class Record(ABC, metaclass=_Meta):
         check_schema(state, "state")
         if missing := [key for key in ("policy", "config", "seed", "events") if key not in state]:
             raise ValueError(f"this is not a whole state: {missing[0]!r} is missing")
-        name, config = state["policy"], state["config"]
-        if not (isinstance(name, str) and isinstance(config, Mapping) and isinstance(state["events"], list)):
+        whole = isinstance(state["policy"], str) and isinstance(state["config"], Mapping)
+        if not whole or not isinstance(state["events"], list):
             raise ValueError("this is not a whole state: 'policy' is a name, 'config' a mapping and 'events' a list")
-        kind = cls.registry.get(name) or _builtin(name)
+        kind = cls.registry.get(state["policy"]) or _builtin(state["policy"])
         if kind is None or not issubclass(kind, cls):
-            raise ValueError(f"{name[:100]!r} is not a registered {cls.__name__}: import its module first")
+            raise ValueError(f"{state['policy'][:100]!r} is not a registered {cls.__name__}; import its module first")
         journal = again.pop("journal", None)
-        unknown = [option for option in again if option not in config]
+        unknown = [name for name in again if name not in state["config"]]
         if unknown:
-            raise ValueError(f"{name} has no option {unknown[0]!r}")
-        stored = {**config, **{option: again.pop(option) for option in ("device",) if option in again}}
-        # Judged by their names before anything is made of them.
-        if apart := [option for option in APART if option in stored]:
+            raise ValueError(f"{state['policy']} has no option {unknown[0]!r}")
+        stored = {**state["config"], **{name: again.pop(name) for name in ("device",) if name in again}}
+        if apart := [name for name in APART if name in stored]:  # judged before anything is made of them
             raise ValueError(f"{apart[0]!r} is no part of a stored configuration")
-        if foreign := [option for option in stored if option not in kind.__signature__.parameters]:
-            raise ValueError(f"in this release {name} has no option {str(foreign[0])[:100]!r}")
-        with _legible(f"this state of {name}"):
-            options = {option: _unpack_option(option, value, again.get(option)) for option, value in stored.items()}
-            policy: Self = kind(**options, seed=state["seed"])
-            policy._replay(copy.deepcopy(state["events"]))
-            policy._restore(dict(state.get("cache", {})))
+        if foreign := [name for name in stored if name not in kind.__signature__.parameters]:
+            raise ValueError(f"in this release {state['policy']} has no option {foreign[0]!r}")
+        config = {name: _unpack_option(name, value, again.get(name)) for name, value in stored.items()}
+        policy: Self = kind(**config, seed=state["seed"])
+        policy._replay(copy.deepcopy(state["events"]))
+        policy._restore(dict(state.get("cache", {})))
         if journal is not None:
             policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
-            found = policy.journal.open(policy._header())
+            found = policy.journal.open({**policy._header(), "policy": state["policy"]})  # perhaps its former name
             if found != policy._events[: len(found)]:
                 policy.journal.close()
                 raise ValueError(f"{policy.journal.path} holds other events than this policy")
@@ -228,17 +238,6 @@ def _made(header: Mapping[str, Any]) -> Record:
     if not isinstance(header, Mapping) or header.keys() != {"policy", "config", "seed"}:
         raise ValueError("a policy in a configuration is stored as its name, its own configuration and its seed")
     return Record.from_state({"schema": SCHEMA, **header, "events": []})
-
-
-@contextlib.contextmanager
-def _legible(what: str) -> Iterator[None]:
-    """Whatever cannot be made of something stored is said as a ValueError, also where somebody has edited it."""
-    try:
-        yield
-    except RecursionError:
-        raise ValueError(f"{what} is nested too deeply") from None
-    except (LookupError, AttributeError, ArithmeticError) as error:
-        raise ValueError(f"{what} cannot be read ({type(error).__name__}: {error})") from None
 
 
 def _remade(

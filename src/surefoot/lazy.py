@@ -14,7 +14,7 @@ def names(
     homes: Mapping[str, Sequence[str]],
     modules: Mapping[str, str] | None = None,
     *,
-    install: str | None = None,
+    missing: Callable[[str], Exception] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return what a package calls ``__getattr__``, ``__dir__`` and ``__all__``.
 
@@ -26,8 +26,8 @@ def names(
         The names each module of the package offers; the module is given relative to the package.
     modules
         Names that are modules themselves, and where they lie, in full.
-    install
-        What to ``pip install`` where a module needs a package that is not there.
+    missing
+        Makes the error for a name whose module needs a package that is not there, from a sentence that names both.
 
     Examples
     --------
@@ -46,11 +46,9 @@ def names(
             try:
                 return getattr(import_module(home[name]), name)
             except ModuleNotFoundError as error:
-                if install is None or str(error.name).startswith("surefoot"):
+                if missing is None or str(error.name).startswith("surefoot"):
                     raise
-                from surefoot.loop.errors import MissingExtra
-
-                raise MissingExtra(f"{package}.{name} needs {error.name}: pip install {install}") from None
+                raise missing(f"{package}.{name} needs {error.name}") from None
         if name in where:
             return import_module(where[name])
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -14,8 +14,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from surefoot import lazy
+from surefoot.loop.errors import MissingExtra
 
-__getattr__, __dir__, __all__ = lazy.names(__name__, {"contract": ["PolicyContract"]}, install="pytest")
+__getattr__, __dir__, __all__ = lazy.names(
+    __name__,
+    {"contract": ["PolicyContract"]},
+    missing=lambda why: MissingExtra(f"{why}: pip install pytest"),
+)
 
 if (_pytest := sys.modules.get("pytest")) is not None:
     # So that a broken promise shows its values.

@@ -46,7 +46,7 @@ from surefoot.federated.features import SharedFeatures
 from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions, Weighting, effective_multiplier
 from surefoot.federated.schedules import Decay, Schedule
-from surefoot.loop.errors import BudgetSpent
+from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.loop.state import pack
 from surefoot.private.accounting import GaussianEvent
@@ -187,18 +187,37 @@ class Coordinator:
         return {"features": self.features.hash, **{name: pack(getattr(self, name)) for name in names}}
 
     def _open(self) -> None:
-        for journal, kind in ((self._journal, "released"), (self._private, "collected")):
-            if journal is None:
-                continue
-            for event in journal.open({"coordinator": self.config()}):
-                if event.pop("event") != kind:
-                    raise ValueError(f"{journal.path} has no events {kind!r}: are journal and vectors exchanged?")
-                if kind == "released":
-                    self._released[event["round"]] = Broadcast(**event)
-                else:
-                    self._newest[event["agent"]], self._vectors[event["agent"]] = event["round"], event["vector"]
-            if kind == "collected" and os.name == "posix":
-                journal.path.chmod(0o600)
+        try:
+            for journal, kind in ((self._journal, "released"), (self._private, "collected")):
+                if journal is not None:
+                    self._replay(journal, kind)
+            self._check_charged()
+        except BaseException:
+            self.close()  # others may write them
+            raise
+
+    def _replay(self, journal: Journal, kind: str) -> None:
+        for event in journal.open({"coordinator": self.config()}):
+            if event.pop("event") != kind:
+                raise ValueError(f"{journal.path} has no events {kind!r}: are journal and vectors exchanged?")
+            if kind == "released":
+                self._released[event["round"]] = Broadcast(**event)
+            else:
+                self._newest[event["agent"]], self._vectors[event["agent"]] = event["round"], event["vector"]
+        if kind == "collected" and os.name == "posix":
+            journal.path.chmod(0o600)
+
+    def _check_charged(self) -> None:
+        """Refuse a ledger that does not know of a release: a fresh one would spend the budget again."""
+        if self.ledger is None:
+            return
+        charged = {entry.note.get("round") for entry in self.ledger.entries}
+        for round, broadcast in self._released.items():
+            if broadcast.silence is None and round not in charged:
+                raise SurefootError(
+                    f"round {round} was released, and this ledger has no charge for it: it is another one, or it was "
+                    "deleted or replaced by an older copy; put the ledger of the federation back"
+                )
 
     def close(self) -> None:
         """Release the files, if there are any."""

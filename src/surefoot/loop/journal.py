@@ -2,7 +2,9 @@
 
 The first line is a header (policy, configuration, seed, direction). A line that was cut short by a crash is ignored on
 reading and removed by the next writer. One process writes at a time; a second is refused. A file that is something else
-is refused too, and stays as it is.
+is refused too, and stays as it is. An event that could not be written, on a full disk for one, is refused, and does not
+come back; a file that is deleted or replaced during a run is noticed at the next event. How this is kept is
+:mod:`surefoot.loop.durable`'s business.
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.jsonl"
@@ -19,10 +21,10 @@ import json
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from surefoot.arguments import one_of
-from surefoot.loop.errors import SurefootError
+from surefoot.loop.durable import Appended, write_atomically
 
 __all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "write_atomically"]
 
@@ -83,7 +85,7 @@ class Journal:
     Parameters
     ----------
     path : path
-        The file; a lock file of the same name with ``.lock`` appended stands beside it.
+        The file; it is locked while it is written, and can be read meanwhile.
     direction : {"maximize", "minimize"}
         What the numbers mean to the person who reads them. Policies always maximize; values in the journal are those
         the policy saw. The header records the direction so that a reader can undo the sign.
@@ -98,17 +100,15 @@ class Journal:
         one_of(direction, "direction", ("maximize", "minimize"))
         self.path = Path(path)
         self.direction = direction
-        self._file: IO[bytes] | None = None
-        self._lock: IO[bytes] | None = None
+        self._file = Appended(self.path)
 
     def read(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         """Return the header and the events; (None, []) for a missing or empty file."""
-        header, events, _ = self._scan()
+        header, events, _ = self._scan(self.path.read_bytes() if self.path.exists() else b"")
         return header, events
 
-    def _scan(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
+    def _scan(self, content: bytes) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
         """Return header, events and the number of bytes up to the last whole line."""
-        content = self.path.read_bytes() if self.path.exists() else b""
         *lines, torn = content.split(b"\n")
         records = []
         for number, line in enumerate(lines, start=1):
@@ -133,10 +133,9 @@ class Journal:
         not to one ``device``.
         """
         header = {"schema": SCHEMA, "direction": self.direction, **header}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._acquire()
+        content = self._file.open()
         try:
-            found, events, end = self._scan()
+            found, events, end = self._scan(content)
             before, now = _run(found or header), _run(header)
             if before != now:
                 different = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
@@ -144,56 +143,21 @@ class Journal:
                     f"{self.path} belongs to another run (its {', '.join(different)} differ); "
                     "use another path, or surefoot.load(path) to continue it as it was"
                 )
-            self._file = self.path.open("r+b" if self.path.exists() else "x+b")
-            self._file.truncate(end)
-            self._file.seek(end)
+            self._file.cut(end)
             if found is None:
                 self.append(header)
-                self._sync_directory()
         except BaseException:
             self.close()
             raise
         return events
 
     def append(self, *events: dict[str, Any]) -> None:
-        """Write events and wait until they are on disk."""
-        if self._file is None:
-            raise SurefootError(f"{self.path} is not open for writing")
-        position = self._file.tell()
-        try:
-            self._file.write("".join(dumps(event) + "\n" for event in events).encode())
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except BaseException:
-            # A half-written line must not become the prefix of the next one.
-            self._file.seek(position)
-            self._file.truncate(position)
-            raise
+        """Write events and wait until they are on disk; all of them or, on a failure, none."""
+        self._file.append("".join(dumps(event) + "\n" for event in events).encode())
 
     def close(self) -> None:
         """Stop writing and let others write."""
-        for handle in (self._file, self._lock):
-            if handle is not None:
-                handle.close()
-        self._file = self._lock = None
-
-    def _acquire(self) -> None:
-        lock = Path(f"{self.path}.lock").open("ab")  # noqa: SIM115 - held until close()
-        try:
-            _lock_exclusively(lock)
-        except OSError:
-            lock.close()
-            raise SurefootError(f"{self.path} is being written by another process or policy") from None
-        self._lock = lock
-
-    def _sync_directory(self) -> None:
-        """Make the new file's name durable too, where the system allows it."""
-        if os.name == "posix":
-            descriptor = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -210,32 +174,3 @@ def _run(header: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(config, dict):
         return header
     return {**header, "config": {name: value for name, value in config.items() if name != "device"}}
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a crash, sees the old or the new content, never a part.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
-    >>> write_atomically(path, "whole")
-    >>> path.read_text()
-    'whole'
-    """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
-def _lock_exclusively(handle: IO[bytes]) -> None:
-    """Take a lock that the system releases when the process dies, or raise OSError."""
-    if os.name == "posix":
-        import fcntl
-
-        fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    else:  # pragma: no cover - Windows
-        import msvcrt
-
-        msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]

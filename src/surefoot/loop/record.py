@@ -174,10 +174,13 @@ class Record(ABC, metaclass=_Meta):
         if journal is not None:
             policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
             found = policy.journal.open({**policy._header(), "policy": state["policy"]})  # perhaps its former name
-            if found != policy._events[: len(found)]:
-                policy.journal.close()
-                raise ValueError(f"{policy.journal.path} holds other events than this policy")
-            policy.journal.append(*policy._events[len(found) :])
+            try:
+                if found != policy._events[: len(found)]:
+                    raise ValueError(f"{policy.journal.path} holds other events than this policy")
+                policy.journal.append(*policy._events[len(found) :])
+            except BaseException:
+                policy.journal.close()  # others may write it
+                raise
         return policy
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -324,6 +324,16 @@ class Curator:
         self.ledger.charge(event, what="rows", **note)
         self.ledger.charge(values, what="answers", **note)
 
+    def _check_charged(self) -> None:
+        """Refuse a ledger that does not know of the release: a fresh one would spend the budget again."""
+        if self.ledger is None or self.__release is None:
+            return
+        if not any(entry.note.get("run") == self.run for entry in self.ledger.entries):
+            raise SurefootError(
+                f"run {self.run!r} was released, and this ledger has no charge for it: it is another one, or it was "
+                "deleted or replaced by an older copy; put the ledger of the run back"
+            )
+
     def _check(self, ask: Ask) -> None:
         if ask.run != self.run:
             raise ValueError(f"this is run {self.run!r}, the ask is for another")
@@ -382,10 +392,15 @@ class Curator:
             "simulated": self.simulated,
         }
         events = self.__journal.open(header)
-        if os.name == "posix":
-            self.__journal.path.chmod(0o600)
-        for event in events:
-            self.__apply(event)
+        try:
+            if os.name == "posix":
+                self.__journal.path.chmod(0o600)
+            for event in events:
+                self.__apply(event)
+            self._check_charged()
+        except BaseException:
+            self.stop()  # others may write it
+            raise
 
     def __write(self, event: dict[str, Any]) -> None:
         if self.__journal is not None:

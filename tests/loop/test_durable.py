@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -204,6 +205,64 @@ def test_a_journal_whose_header_could_not_be_written_can_be_begun_again(tmp_path
     RandomSearch(BOX, seed=1, journal=path).close()
     assert Journal(path).read()[0]["seed"] == 1
     del caught
+
+
+# -- Ctrl-C ------------------------------------------------------------------------------------------------------------
+
+
+class Pressed:
+    """Ctrl-C at one line of the library, the lines being counted."""
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, frame, event, _argument):
+        if not frame.f_code.co_filename.endswith(("/policy.py", "/record.py", "/journal.py", "/durable.py")):
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                signal.raise_signal(signal.SIGINT)
+        return self
+
+
+# Finding 2 of the review of 0.1.0
+@posix
+@pytest.mark.parametrize("number", range(6))
+def test_ctrl_c_at_any_line_leaves_policy_and_journal_agreeing(tmp_path, number):
+    """What came in the middle of a call was done altogether, or not at all."""
+    line = 0
+    while True:
+        line += 1
+        path = tmp_path / f"{line}.jsonl"
+        with RandomSearch(BOX, seed=1, journal=path) as policy:
+            for step in (wanted := list(steps(policy)))[:number]:
+                step()
+            pressed, before = Pressed(line), sys.gettrace()
+            sys.settrace(pressed)
+            with contextlib.suppress(KeyboardInterrupt):
+                wanted[number]()
+            sys.settrace(before)
+            assert Journal(path).read()[1] == policy.events
+            policy.tell([0.25], 7.0)
+        with load(path) as again:
+            assert again.events == policy.events
+            assert again.history == policy.history
+            assert again.pending == policy.pending
+        if pressed.left > 0:
+            assert line > 20
+            return
+
+
+def test_ctrl_c_comes_when_the_block_is_done():
+    done = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        with durable.uninterrupted(), durable.uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append(1)
+        done.append(2)
+    assert done == [1]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # -- a disk that is full -----------------------------------------------------------------------------------------------

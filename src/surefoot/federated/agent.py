@@ -43,6 +43,7 @@ from surefoot.federated.features import SharedFeatures, draw_weights, to_unit, t
 from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions
 from surefoot.federated.schedules import Decay, Schedule
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.model import ModelOptions
 from surefoot.loop.policy import Proposal
 from surefoot.policy.thompson import ThompsonSampling
@@ -158,8 +159,9 @@ class Agent(ThompsonSampling):
         whole(round, "round")
         if round not in self._sent:
             count = self._successes()
-            self._commit({"event": "sent", "round": int(round), "measured": count})
-            self._sent[int(round)] = count
+            with uninterrupted():
+                self._commit({"event": "sent", "round": int(round), "measured": count})
+                self._sent[int(round)] = count
         return Message(self.agent, int(round), self.shared.hash, self._draw_message(int(round)))
 
     def _draw_message(self, round: int) -> Array:
@@ -200,8 +202,9 @@ class Agent(ThompsonSampling):
             if sent.round == known.round and sent != known:
                 raise ValueError(f"another {sent.kind} was received for round {sent.round} before")
             return False
-        self._commit({"event": "received", "kind": sent.kind, **sent.to_fields()})
-        self._take(sent)
+        with uninterrupted():
+            self._commit({"event": "received", "kind": sent.kind, **sent.to_fields()})
+            self._take(sent)
         return True
 
     def _check_vectors(self, sent: Broadcast | Message, vectors: Array) -> None:

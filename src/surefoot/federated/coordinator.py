@@ -46,6 +46,7 @@ from surefoot.federated.features import SharedFeatures
 from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions, Weighting, effective_multiplier
 from surefoot.federated.schedules import Decay, Schedule
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.loop.state import pack
@@ -268,9 +269,10 @@ class Coordinator:
             raise ValueError(f"{who}: another vector was sent for this round before")
         if message.round <= known:
             return False
-        if self._private is not None:
-            self._private.append({"event": "collected", **message.to_fields()})
-        self._newest[message.agent], self._vectors[message.agent] = message.round, message.vector
+        with uninterrupted():
+            if self._private is not None:
+                self._private.append({"event": "collected", **message.to_fields()})
+            self._newest[message.agent], self._vectors[message.agent] = message.round, message.vector
         return True
 
     def collect_all(self, round: int, vectors: Array) -> None:
@@ -289,10 +291,11 @@ class Coordinator:
             wrong = ~(np.linalg.norm(vectors, axis=1) <= HUGE * self.features.count**0.5)
         if wrong.any():
             self._check_vector(f"vector of agent {int(np.flatnonzero(wrong)[0])}", vectors[wrong][0])
-        if self._private is not None:
-            rows = [{"agent": n, "round": round, "vector": row.tolist()} for n, row in enumerate(vectors)]
-            self._private.append(*({"event": "collected", **row} for row in rows))
-        self._newest[:], self._vectors[:] = round, vectors
+        with uninterrupted():
+            if self._private is not None:
+                rows = [{"agent": n, "round": round, "vector": row.tolist()} for n, row in enumerate(vectors)]
+                self._private.append(*({"event": "collected", **row} for row in rows))
+            self._newest[:], self._vectors[:] = round, vectors
 
     def _check_vector(self, who: str, vector: Array) -> None:
         if vector.shape != (self.features.count,):
@@ -316,9 +319,10 @@ class Coordinator:
         if round < self.round:
             raise ValueError(f"round {round} was passed over; the next one is {self.round}")
         broadcast = self._make(round)
-        if self._journal is not None:
-            self._journal.append({"event": "released", **broadcast.to_fields()})
-        self._released[round] = broadcast
+        with uninterrupted():
+            if self._journal is not None:
+                self._journal.append({"event": "released", **broadcast.to_fields()})
+            self._released[round] = broadcast
         return broadcast
 
     def _make(self, round: int) -> Broadcast:

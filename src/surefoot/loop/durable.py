@@ -21,12 +21,16 @@ import errno
 import io
 import os
 import secrets
+import signal
 import stat
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from surefoot.loop.errors import SurefootError
 
-__all__ = ["Appended", "write_atomically"]
+__all__ = ["Appended", "uninterrupted", "write_atomically"]
 
 
 class Appended:
@@ -206,6 +210,29 @@ class Appended:
             return b""
         self._file.seek(0)
         return self._file.readall()
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put Ctrl-C off until the block is done: what is on disk and what is in memory change together, or not at all.
+
+    It then comes as it would have come, as ``KeyboardInterrupt`` from the block for one.
+
+    >>> with uninterrupted():
+    ...     on_disk = in_memory = True
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield  # it comes to the main thread only; or it is ignored, or ends the process as a crash does
+        return
+    came: list[tuple[Any, Any]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if came:
+            usual(*came[0])
 
 
 def write_atomically(path: Path, text: str) -> None:

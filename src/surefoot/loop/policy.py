@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import whole
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
 from surefoot.loop.journal import Journal
@@ -177,18 +178,20 @@ class Policy(Record):
             )
             raise PendingQuery(f"{type(self).__name__} chooses one point at a time; {waiting}")
         self._begin(count)
-        queries: list[Query] = []
+        before, written = len(self._queries), len(self._events)
         try:
             for _ in range(count):
                 query = self._query(self._choose(len(self._queries), context), context)
                 self._queries.append(query)
                 self._pending[query.id] = query
-                queries.append(query)
-            self._commit(*(asked(query) for query in queries))
+            queries = self._queries[before:]
+            with uninterrupted():
+                self._commit(*(asked(query) for query in queries))
         except BaseException:
-            for query in queries:
-                del self._pending[query.id]
-            del self._queries[len(self._queries) - len(queries) :]
+            if len(self._events) == written:  # Ctrl-C may come when all is done: then they are pending
+                for query in self._queries[before:]:
+                    self._pending.pop(query.id, None)
+                del self._queries[before:]
             raise
         return queries[0] if n is None else queries
 
@@ -240,16 +243,18 @@ class Policy(Record):
                     raise ValueError(f"query {known.id} was already told {self._told[known.id]}, not {outcome}")
                 return
             self._check_outcome(known, outcome)
-            self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
-            self._apply_told(known.id, known.x, known.index, outcome)
+            with uninterrupted():
+                self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
+                self._apply_told(known.id, known.x, known.index, outcome)
             return
         x = self.domain.validate(query)
         if value is _OMITTED:
             raise ValueError("a point that was not asked for needs a value")
         outcome = as_outcome(value, _stops(x))
         self._check_outcome(None, outcome)
-        self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
-        self._apply_told(None, x, None, outcome)
+        with uninterrupted():
+            self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
+            self._apply_told(None, x, None, outcome)
 
     def _apply_told(self, id: int | None, x: Array, index: int | None, outcome: Outcome) -> None:
         if index is None and isinstance(self.domain, Candidates):
@@ -281,8 +286,9 @@ class Policy(Record):
         if known.id in self._told:
             raise ValueError(f"query {known.id} was already told; it cannot be cancelled")
         if known.id in self._pending:
-            self._commit({"event": "cancelled", "id": known.id})
-            del self._pending[known.id]
+            with uninterrupted():
+                self._commit({"event": "cancelled", "id": known.id})
+                del self._pending[known.id]
 
     def report(self, query: Query | int, step: int, value: float | None) -> Advice:
         """Report an intermediate value of a run and get advice; durable like a tell."""
@@ -300,8 +306,9 @@ class Policy(Record):
             raise ValueError(f"query {known.id} is closed; nothing more can be reported")
         if reports and step < max(reports):
             raise ValueError(f"step {step} of query {known.id} comes after step {max(reports)}")
-        self._commit({"event": "reported", "id": known.id, "step": int(step), "value": number})
-        self._reports.setdefault(known.id, {})[int(step)] = number
+        with uninterrupted():
+            self._commit({"event": "reported", "id": known.id, "step": int(step), "value": number})
+            self._reports.setdefault(known.id, {})[int(step)] = number
         return self._advise(known, int(step), number)
 
     # -- answering ---------------------------------------------------------------------------------------------------

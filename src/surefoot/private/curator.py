@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.experimental import experimental
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.private.accounting import GaussianEvent, epsilon
@@ -403,9 +404,10 @@ class Curator:
             raise
 
     def __write(self, event: dict[str, Any]) -> None:
-        if self.__journal is not None:
-            self.__journal.append(event)
-        self.__apply(event)
+        with uninterrupted():
+            if self.__journal is not None:
+                self.__journal.append(event)
+            self.__apply(event)
 
     def __apply(self, event: Mapping[str, Any]) -> None:
         kind = event["event"]

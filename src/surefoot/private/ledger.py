@@ -35,6 +35,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal, dumps
 from surefoot.private import accounting
@@ -208,15 +209,16 @@ class Ledger:
             kind = "gaussian" if isinstance(event, GaussianEvent) else "stated"
             body = {"kind": kind, "event": _plain(event), "note": note}
             head = _hash(self._head, body)
-            try:
+            with uninterrupted():
                 if self._journal is not None:
-                    self._journal.append({**body, "hash": head})
+                    try:
+                        self._journal.append({**body, "hash": head})
+                    except BaseException:
+                        self._close()  # whether it is charged, only reading the file again tells
+                        raise
                     _charged.add(self._place)
                 self._entries.append(Entry(event, note))
                 self._head, self._spent = head, after
-            except BaseException:
-                self._close()  # whether it is charged, only reading the file again tells
-                raise
 
     def close(self) -> None:
         """Stop writing and let others write; spent and entries can still be read."""

@@ -578,6 +578,12 @@ def test_a_file_that_could_not_be_replaced_is_as_it_was_and_nothing_lies_beside_
     assert path.read_text() == "new"
 
 
+def test_text_and_bytes_are_written_as_they_are(tmp_path):
+    for content, expected in (("größer\n", "größer\n".encode()), (b"\x00\r\n", b"\x00\r\n")):
+        write_atomically(tmp_path / "file", content)
+        assert (tmp_path / "file").read_bytes() == expected
+
+
 @posix
 def test_names_of_new_files_and_folders_are_durable_too(tmp_path, monkeypatch):
     synced = []

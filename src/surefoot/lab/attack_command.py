@@ -9,6 +9,8 @@ interrupted run keeps what is done and ``--resume`` goes on with the rest, which
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
 import os
@@ -32,7 +34,7 @@ from surefoot.lab.baselines.square_attack import SquareAttack
 from surefoot.lab.robustness import Summary
 from surefoot.lab.target import find
 from surefoot.lab.trained import fingerprint
-from surefoot.loop.journal import write_atomically
+from surefoot.loop.durable import Appended, write_atomically
 from surefoot.loop.streams import as_integer
 
 __all__ = ["METHODS", "Instance", "attack", "instances_of", "method_named"]
@@ -223,7 +225,9 @@ def _run(
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}")]
     quiet = screen is None or not screen.is_terminal
     bar = Progress(*columns, TimeElapsedColumn(), console=screen, transient=True, disable=quiet)
-    with (folder / "attacks.jsonl").open("a", encoding="utf-8") as log, bar:
+    log = Appended(folder / "attacks.jsonl")
+    log.open()
+    with contextlib.closing(log), bar:
         task = bar.add_task("attacks", total=len(todo))
 
         def keep(i: int, result: AttackResult) -> None:
@@ -241,10 +245,10 @@ def _run(
                 distance=float(ball.size(result.perturbation[None])[0]),
                 best=best if math.isfinite(best) else None,
             )
-            np.save(kept / f"{instance.number:05d}.npy", result.adversarial)
-            log.write(record.to_json() + "\n")
-            log.flush()
-            os.fsync(log.fileno())
+            image = io.BytesIO()
+            np.save(image, result.adversarial)
+            write_atomically(kept / f"{instance.number:05d}.npy", image.getvalue())
+            log.append(f"{record.to_json()}\n".encode())
             done[instance.number] = record
             bar.advance(task)
 

@@ -235,7 +235,7 @@ def uninterrupted() -> Iterator[None]:
             usual(*came[0])
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file so that a reader, or a crash, sees the old or the new content, never a part.
 
     When it fails, on a full disk for one, the old content stays, and nothing lies beside it.
@@ -249,8 +249,8 @@ def write_atomically(path: Path, text: str) -> None:
     # Two threads may write the same file.
     partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with partial.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

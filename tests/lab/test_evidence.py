@@ -162,6 +162,12 @@ def test_the_page_counts_what_the_records_hold():
     assert cells == [len(FILES), len(verdicts), *counts, len(KEPT.not_run)]
 
 
+def test_the_readme_counts_as_the_page_does():
+    said = re.search(r"(\d+) claims: (\d+) hold, (\d+) fail, (\d+) are undecided, and (\d+) ", generated(KEPT)).groups()
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert "of {} claims {} hold, {} fail and {} are undecided; {} cannot be judged".format(*said) in readme
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_a_record_is_small_and_says_nothing_about_the_machine_but_its_kind(file):
     text = file.read_text()

@@ -177,6 +177,20 @@ class Curator:
         """How many asks were answered."""
         return len(self.__answers)
 
+    def clipped(self) -> Array:
+        """Return the share of rows that the public bounds or the radius change in each column, shape (d,).
+
+        For the owner's eyes, before anything is released: a large share is mostly a mistyped bound. It depends on the
+        data, no guarantee covers it, and bounds that are chosen after it are not public any more; correct them by what
+        is known of the column.
+
+        >>> from surefoot.private import GaussianRelease
+        >>> mechanism = GaussianRelease(epsilon=3.0, delta=1e-5, bounds=[(18.0, 60.0)])
+        >>> Curator([[30.0], [50.0], [70.0], [85.0]], None, mechanism, asks=2).clipped()
+        array([0.5])
+        """
+        return self.mechanism.preprocessing.clipped(self.__rows)
+
     @property
     def chosen(self) -> int | None:
         """Number of the record, in the owner's own table, that the modeler named when it closed the run."""

@@ -72,6 +72,7 @@ def attack(
     first: int | None = None,
     logits: bool = False,
     channels: str = "last",
+    layout: str | None = None,
     batch: int | None = None,
     seed: int = 0,
     out: str | os.PathLike[str] = "surefoot-attack",
@@ -105,6 +106,9 @@ def attack(
         Only the first so many images.
     logits, channels, batch
         As for :class:`~surefoot.attack.BlackBox`; with ``channels="first"`` images are given as (k, c, H, W).
+    layout : {"NCHW", "NHWC"}, optional
+        Where the channels are in the file of images, whatever the model wants; needed only where the shape does not
+        tell.
     seed : int
         Names all random draws.
     out : path
@@ -122,7 +126,7 @@ def attack(
     ball = Ball(radius, norm=norm)
     if isinstance(budget, bool) or budget < 1:
         raise ValueError(f"budget must be a positive whole number, got {budget!r}")
-    pictures = read_images(images, labels, first)
+    pictures = read_images(images, labels, first, layout)
     if channels == "first" and pictures.images.ndim == 4:
         pictures = pictures.channels_first()
     shape = _shape(pictures.images, channels)

@@ -50,7 +50,15 @@ def inside(values: Array, low: float, high: float) -> NDArray[np.bool_]:
 
 
 def mark(axes: Axes, places: ArrayLike, values: ArrayLike, low: float, high: float) -> None:
-    """Draw a caret at the edge for each value outside a range; its height is the axis's end, not a value."""
+    """Draw a caret at the edge for each value outside a range; its height is the axis's end, not a value.
+
+    >>> from surefoot.report.theme import canvas
+    >>> with canvas(2.0, 2.0) as figure:
+    ...     axes = figure.add_subplot()
+    ...     mark(axes, [1, 2, 3], [-1e6, 0.5, 7.0], 0.0, 1.0)
+    >>> [caret.get_offsets().tolist() for caret in axes.collections]
+    [[[1.0, 0.0]], [[3.0, 1.0]]]
+    """
     x, found = np.asarray(places, dtype=np.float64), np.asarray(values, dtype=np.float64)
     for outside, height, marker in ((found < low, 0.0, 7), (found > high, 1.0, 6)):  # carets, the tip at the edge
         if outside.any():
@@ -61,11 +69,27 @@ def mark(axes: Axes, places: ArrayLike, values: ArrayLike, low: float, high: flo
 
 
 def note(axes: Axes, values: ArrayLike, low: float, high: float, axis: str = "the axis") -> None:
-    """Write above a picture which values it does not show."""
+    """Write above a picture which values it does not show.
+
+    >>> from surefoot.report.theme import canvas
+    >>> with canvas(2.0, 2.0) as figure:
+    ...     axes = figure.add_subplot()
+    ...     note(axes, [-1e6, 0.5], 0.0, 1.0)
+    >>> axes.get_title(loc="left")
+    '1 value below the axis, lowest -1e6'
+    """
     say(axes, beyond(values, low, high, axis))
 
 
 def say(axes: Axes, words: str) -> None:
-    """Write a line above a picture, if there is something to say."""
+    """Write a line above a picture, if there is something to say.
+
+    >>> from surefoot.report.theme import canvas
+    >>> with canvas(2.0, 2.0) as figure:
+    ...     axes = figure.add_subplot()
+    ...     say(axes, "")
+    >>> axes.get_title(loc="left")
+    ''
+    """
     if words:
         axes.set_title(words, loc="left", fontsize=7, color=color("muted"), pad=4)

@@ -162,7 +162,7 @@ class Policy(Record):
         PendingQuery
             A sequential policy still waits for its last query.
         Exhausted
-            Every admissible point is pending (or measured, with ``repeats=False``).
+            Every admissible point is pending and spared (or measured, with ``repeats=False``).
         """
         unknown = [name for name in context if name not in self.context]
         if unknown:
@@ -377,20 +377,36 @@ class Policy(Record):
         X = np.array([x for x, _, _ in good]).reshape(len(good), self.domain.dimension)
         return X, np.array([y for _, y, _ in good], dtype=np.float64), np.array([v for *_, v in good], dtype=np.float64)
 
-    def _blocked(self) -> list[tuple[Array, int | None]]:
+    @property
+    def spares_pending(self) -> bool:
+        """Whether a point that is pending is not asked for a second time while another is left.
+
+        It is where measurements are exact, so that a second one tells nothing, and with ``repeats=False``. A policy
+        without a belief knows of no noise.
+
+        >>> from surefoot import RandomSearch
+        >>> RandomSearch(Box([(0.0, 1.0)])).spares_pending
+        True
+        """
+        return True
+
+    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
         """Points, with their candidate index, that must not be asked now.
 
-        These are pending ones, failed ones, and with ``repeats=False`` measured ones. Failed points are let in again
-        when nothing else would be left of a finite domain.
+        These are failed ones, with ``repeats=False`` measured ones, and pending ones where the policy spares these; or
+        where the choice in hand does (``sparing``: it knows nothing of them), as long as another point is left. Failed
+        points are let in again when nothing else would be left of a finite domain.
         """
-        hard = [(query.x, query.index) for query in self._pending.values()]
-        if not self.repeats:
-            hard += [(o.x, o.index) for o in self._observations if not o.failed]
+        pending = [(query.x, query.index) for query in self._pending.values()]
+        measured = [] if self.repeats else [(o.x, o.index) for o in self._observations if not o.failed]
+        hard = (pending if pending and (sparing or self.spares_pending) else []) + measured
         failed = [(o.x, o.index) for o in self._failures()]
         size = self.domain.size
         if size is not None:
             if _different(self.domain, hard) >= size:
-                raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
+                if self.spares_pending or not self.repeats:
+                    raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
+                hard = measured
             if _different(self.domain, hard + failed) >= size:
                 failed = []
         return hard + failed
@@ -399,14 +415,14 @@ class Policy(Record):
         """The failed runs that are still held against their points."""
         return [o for o in self._observations if o.failed]
 
-    def _excluded_points(self) -> Array:
+    def _excluded_points(self, *, sparing: bool = False) -> Array:
         """The blocked points, shape (k, d)."""
-        return np.array([x for x, _ in self._blocked()], dtype=np.float64).reshape(-1, self.domain.dimension)
+        return np.array([x for x, _ in self._blocked(sparing=sparing)], dtype=np.float64).reshape(-1, self.domain.dimension)
 
-    def _excluded_rows(self) -> NDArray[np.bool_]:
+    def _excluded_rows(self, *, sparing: bool = False) -> NDArray[np.bool_]:
         """The blocked candidates, with their copies, as a mask, shape (size,)."""
         mask = np.zeros(self.domain.size or 0, dtype=bool)
-        rows = [index for _, index in self._blocked() if index is not None]
+        rows = [index for _, index in self._blocked(sparing=sparing) if index is not None]
         mask[self.domain.copies_of(rows) if isinstance(self.domain, Candidates) else rows] = True
         return mask
 

@@ -123,10 +123,11 @@ class JointRule(MoveRule):
         """The best further point, and by how much (0 if hardly) it is better than the present one."""
         part = self._part(others, size, step)
         rng = self.stream("batch", step * 4096 + attempt)
+        apart = others if self.spares_pending else []  # noisy measurements may be made twice in a batch
         if isinstance(self.domain, Candidates):
             values = cast(Listed, part).values
             taken = self._excluded_rows()
-            taken[self.domain.copies_of([cast(int, place.index) for place in others])] = True
+            taken[self.domain.copies_of([cast(int, place.index) for place in apart])] = True
             index = argmax(values, rng=rng, exclude=taken)
             if present is None:
                 return Place(self.domain.points[index], index), 0.0
@@ -140,7 +141,7 @@ class JointRule(MoveRule):
             self.domain,
             rng=rng,
             seeds=np.array(seeds) if seeds else None,
-            exclude=np.vstack([self._excluded_points(), *(place.x[None] for place in others)]),
+            exclude=np.vstack([self._excluded_points(), *(place.x[None] for place in apart)]),
         )
         if present is None:
             return Place(x), 0.0

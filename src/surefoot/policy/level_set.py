@@ -409,6 +409,9 @@ class RandomLevelSet(LevelPolicy):
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         raise NotSupported("RandomLevelSet scores nothing")
 
+    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
+        return super()._blocked(sparing=True)  # nothing is scored: other points are as good as those under way
+
     def _point(self, sets: LevelSets | None, step: int, context: Mapping[str, Any]) -> Proposal:
         if not isinstance(self.domain, Candidates):
             X = self.domain.sample(64, self.stream("sample", step))

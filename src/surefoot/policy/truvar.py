@@ -39,6 +39,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from surefoot.arguments import not_negative, one_of, open_unit, positive
+from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.lookahead import Lookahead
 from surefoot.belief.posterior import Posterior
@@ -436,6 +437,9 @@ class TruVaR(SetPolicy):
         """The noise of the fidelity that a query was made at; NaN where none is known."""
         level = None if id is None else self._queries[id].fidelity
         return math.nan if level is None or self.levels is None else self.levels[level].noise
+
+    def _noisiest(self, gp: GP) -> float:
+        return super()._noisiest(gp) if self.levels is None else max(level.noise for level in self.levels)
 
     def _unknown_noise(self) -> Sequence[float | None]:
         if self.levels is None:

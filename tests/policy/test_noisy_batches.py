@@ -125,16 +125,19 @@ def test_rules_that_know_nothing_of_pending_points_spread_first():
     """Earlier tasks, or a set that is worth nothing twice: other points first, then again."""
     gp = GP(SE(0.2), noise=1.0)
     task = Task([[0.0], [0.5], [1.0]], [0.0, 1.0, 0.0])
-    for policy in (RMGPUCB(FEW, tasks=[task], gp=gp, seed=0), RobustBatch(FEW, tau=1, gp=gp, seed=0)):
+    sets = [kind(FEW, gp=gp, seed=0) for kind in (DBGPUCB, QEI)]
+    for policy in (RMGPUCB(FEW, tasks=[task], gp=gp, seed=0), RobustBatch(FEW, tau=1, gp=gp, seed=0), *sets):
         assert {query.index for query in policy.ask(3)} == {0, 1, 2}
         policy.ask(2)
         assert len(policy.pending) == 5
 
 
-def test_joint_batches_may_hold_a_point_twice():
+def test_joint_batches_hold_a_point_twice_where_no_other_is_left():
     for kind in (DBGPUCB, QEI):
-        policy = kind(FEW, gp=GP(SE(0.2), noise=1.0), seed=0)
-        assert len(policy.ask(5)) == 5
+        for domain in (FEW, Space(n=Int(1, 3))):
+            policy = kind(domain, gp=GP(SE(0.2), noise=1.0), seed=0)
+            batch = policy.ask(5)
+            assert (len(batch), len({query.x.tobytes() for query in batch})) == (5, 3)
     exact = DBGPUCB(FEW, gp=GP(SE(0.2), noise=0.0), seed=0)
     with pytest.raises(Exhausted):
         exact.ask(4)

@@ -62,9 +62,9 @@ FINE = {"count": 128, "keep": 8, "iterations": 40}  # of the search for the adve
 Report = Literal["current", "own_time", "last"]
 
 
-def _measured(posterior: Posterior) -> Array | None:
-    """Where bounds dip or peak sharply: at measured points."""
-    return posterior.X if posterior.n else None
+def _measured(posterior: Posterior, columns: int | None = None) -> Array | None:
+    """Where bounds dip or peak sharply: at measured points, of which a drifting belief knows the time too."""
+    return posterior.X[:, :columns] if posterior.n else None
 
 
 def robust_bounds(
@@ -100,7 +100,7 @@ def robust_bounds(
         posterior, E = policy.posterior(), reach.centers.encode(centers)
         for sign in (-1.0, 0.0, 1.0):
             score = PosteriorScore(posterior, UpperBound(sign * width))
-            bounds.append(lowest(score, reach, E, hints=_measured(posterior))[0])
+            bounds.append(lowest(score, reach, E, hints=_measured(posterior, policy.domain.lower.size))[0])
     return bounds[0], bounds[1], bounds[2]
 
 

@@ -2,7 +2,7 @@
 
 The suite reads the abilities a policy declares (``domains``, ``parallel``, ``context``, ``steps``) and checks the
 contract on each of them: determinism, resuming in a new process, the journal, pending and failed runs, bad input, hard
-data. On ``Paths`` whole moves are asked for, and some of their stops are missed.
+data, and that nothing changes inside another policy. On ``Paths`` whole moves are asked for, and some of their stops are missed.
 
 >>> from surefoot import GPUCB
 >>> class TestGPUCB(PolicyContract):
@@ -27,11 +27,12 @@ from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED
 from surefoot.testing.driven import KINDS, every_domain
 from surefoot.testing.resuming import Resuming
+from surefoot.testing.wrapping import Wrapping
 
 __all__ = ["PolicyContract"]
 
 
-class PolicyContract(Resuming):
+class PolicyContract(Resuming, Wrapping):
     """The contract as a pytest class; set ``policy`` and, where needed, ``options``.
 
     Attributes

@@ -27,7 +27,7 @@ from scipy.special import ndtri
 from surefoot.arguments import not_negative, open_unit, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import EXACT, Posterior
+from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain, Paths
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import Score, argmax, maximize
@@ -39,9 +39,10 @@ __all__ = ["Acquisition", "ModelOptions", "ModelPolicy", "PosteriorScore"]
 
 Array = NDArray[np.float64]
 
-# A fitted noise variance below this share of the signal's is no evidence of noise: the prior of the automatic belief
-# alone says 1e-4, and data without noise take it further down.
-NO_NOISE = 1e-3
+# Noise variances, as shares of the signal's, up to which measurements count as exact. A given one is taken at its word,
+# down to what factorizing may add by itself. A fitted one so small is no evidence of noise: the prior of the automatic
+# belief alone says 1e-4, and data without noise take it further down.
+GIVEN_EXACT, FITTED_EXACT = 1e-6, 1e-3
 
 
 class ModelOptions(Options, total=False):
@@ -244,9 +245,9 @@ class ModelPolicy(Policy):
     def spares_pending(self) -> bool:
         """Whether a point that is pending is not asked for a second time while another is left.
 
-        It is with ``repeats=False``, and where the belief takes measurements to be exact. A given ``gp`` is taken at its
-        word: no noise, or so little that it is rounding. One that is fitted takes them to be exact as long as its noise
-        variance is below a thousandth of the signal's.
+        It is with ``repeats=False``, and where the belief takes measurements to be exact: a given ``gp`` of which the
+        noise variance is 0 or at most a millionth of the signal's, which is rounding, and a fitted one of which it is at
+        most a thousandth.
 
         >>> from surefoot import GPUCB, Candidates
         >>> [GPUCB(Candidates([0.0, 1.0]), gp=GP(noise=noise)).spares_pending for noise in (0.0, 0.01)]
@@ -257,7 +258,8 @@ class ModelPolicy(Policy):
         gp = self._fit(self._due(self._successes()))
         members = gp.members or (gp,)
         noise = float(np.mean([self._noisiest(member) for member in members]))
-        return noise <= (EXACT if self.gp.every is None else NO_NOISE) * float(np.mean([*map(self._signal, members)]))
+        share = GIVEN_EXACT if self.gp.every is None else FITTED_EXACT
+        return noise <= share * float(np.mean([self._signal(member) for member in members]))
 
     def _noisiest(self, gp: GP) -> float:
         """The largest variance that measurements may have under a belief."""

@@ -331,7 +331,6 @@ class FederatedContract(PolicyContract):
             policy.receive(Broadcast(number, policy.shared.hash, policy.regions.parts, vectors))
         return super().ask(policy)
 
-
     def wrapped(self, policy, **options):
         pytest.skip("messages go to an agent, not through what wraps it")
 

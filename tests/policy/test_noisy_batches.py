@@ -9,6 +9,7 @@ import pytest
 from surefoot import (
     DBGPUCB,
     GP,
+    GPLSE,
     GPUCB,
     QEI,
     RMGPUCB,
@@ -17,7 +18,6 @@ from surefoot import (
     Exhausted,
     Fidelity,
     Float,
-    GPLSE,
     Int,
     Matern,
     RandomSearch,

@@ -245,9 +245,8 @@ class ModelPolicy(Policy):
     def spares_pending(self) -> bool:
         """Whether a point that is pending is not asked for a second time while another is left.
 
-        It is with ``repeats=False``, and where the belief takes measurements to be exact: a given ``gp`` of which the
-        noise variance is 0 or at most a millionth of the signal's, which is rounding, and a fitted one of which it is at
-        most a thousandth.
+        It is with ``repeats=False``, and where the belief takes measurements to be exact: a given ``gp`` whose noise
+        variance is 0 or at most a millionth of the signal's, which is rounding, and a fitted one at a thousandth.
 
         >>> from surefoot import GPUCB, Candidates
         >>> [GPUCB(Candidates([0.0, 1.0]), gp=GP(noise=noise)).spares_pending for noise in (0.0, 0.01)]

@@ -23,6 +23,7 @@ Policies only maximize. Points are in the domain's own units. All options are ke
 from __future__ import annotations
 
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,6 +98,8 @@ class Policy(Record):
         Whether runs may be reported step by step.
     fidelities : bool
         Whether queries choose a fidelity.
+    weighs_costs : bool
+        Whether the choice among the moves of ``Paths`` weighs what they cost.
 
     >>> from surefoot import RandomSearch
     >>> RandomSearch.parallel, RandomSearch.steps
@@ -108,6 +111,7 @@ class Policy(Record):
     context: ClassVar[tuple[str, ...]] = ()
     steps: ClassVar[bool] = False
     fidelities: ClassVar[bool] = False
+    weighs_costs: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -123,6 +127,12 @@ class Policy(Record):
             raise NotSupported("on Paths a vehicle may have to pass a place again: repeats=False cannot be promised")
         if not isinstance(repeats, (bool, np.bool_)):
             raise TypeError(f"repeats must be True or False, got {repeats!r}")
+        if isinstance(domain, Paths) and domain.uneven and not self.weighs_costs:
+            warnings.warn(
+                f"{type(self).__name__} does not weigh what moves cost: query.cost says it, the route does not depend on "
+                "it (MacroGPO(toll=...) weighs it; cost=0.0 of Paths says that none is meant)",
+                stacklevel=3,
+            )
         self.domain = domain
         self.repeats = bool(repeats)
         self._queries: list[Query] = []
@@ -417,7 +427,9 @@ class Policy(Record):
 
     def _excluded_points(self, *, sparing: bool = False) -> Array:
         """The blocked points, shape (k, d)."""
-        return np.array([x for x, _ in self._blocked(sparing=sparing)], dtype=np.float64).reshape(-1, self.domain.dimension)
+        return np.array([x for x, _ in self._blocked(sparing=sparing)], dtype=np.float64).reshape(
+            -1, self.domain.dimension
+        )
 
     def _excluded_rows(self, *, sparing: bool = False) -> NDArray[np.bool_]:
         """The blocked candidates, with their copies, as a mask, shape (size,)."""

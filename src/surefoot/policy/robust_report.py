@@ -157,7 +157,9 @@ class RobustReport(Policy):
         """A policy that follows the record, once it has heard what it has not."""
         known = len(follower._events)
         if known > len(self._events):
-            raise ValueError("the policy inside was asked or told by itself; ask and tell RobustReport, which hears both")
+            raise ValueError(
+                "the policy inside was asked or told by itself; ask and tell RobustReport, which hears both"
+            )
         follower._replay(self._events[known:])
         return follower
 

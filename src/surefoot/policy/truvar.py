@@ -8,7 +8,7 @@ Rule: M holds the points that still matter, possible maximizers or undecided poi
 
     x_t = argmax_x [ Σ_{x̄∈M} max(β σ²_{t−1}(x̄), η_i²) − Σ_{x̄∈M} max(β σ²_{t−1|x}(x̄), η_i²) ] / cost(x)
 
-and goes on to η_{i+1} = r η_i when that is reached (Algorithms 3 and 5 of the thesis, equations 3.8 to 3.13).
+and goes on to η_{i+1} = r η_i when that is reached (Algorithms 3 and 5 of the thesis, equations 3.3 to 3.8).
 
 Reference: Bogunovic, Scarlett, Krause & Cevher 2016; thesis of Bogunovic 2019, chapter 3.
 
@@ -275,7 +275,7 @@ class TruVaR(SetPolicy):
         """The points to sum over, and the stage with the target lowered until one of them is above it.
 
         The stage itself always has one, unless all is decided: then everything counts. In a batch, virtual
-        measurements may have exhausted the target (section 3.6.7: η ← r η, M as it was).
+        measurements may have exhausted the target (section 3.7.3, batches: η ← r η, M as it was).
         """
         rows = np.flatnonzero(stage.summed)
         if not rows.size:
@@ -319,7 +319,7 @@ class TruVaR(SetPolicy):
         return np.ravel(gains / self.prices.at(points, rows, self._previous()))
 
     def _keeps(self) -> Callable[[Any, Any], Any]:
-        """Which points would still matter, given their mean and half-width after a measurement (section 3.6.6)."""
+        """Which points would still matter, given mean and half-width after a measurement (section 3.7.3)."""
         if self.goal == "level":
             return lambda mean, half: (mean + half >= self.threshold) & (mean - half <= self.threshold)
         return lambda mean, half: mean + half >= array_namespace(half).max(mean - half, axis=0)
@@ -413,7 +413,7 @@ class TruVaR(SetPolicy):
         left = int(stage.potential.sum())
         if left == 0 or (left == 1 and self._sets is None and self.domain.size is not None):
             return True
-        # With β^(1/2) σ ≤ w on M, a point of M is within 4 w of the maximum or 2 w of the threshold (Theorem 3.1).
+        # With β^(1/2) σ ≤ w on M, a point of M is within 4 w of the maximum or 2 w of the threshold (section 3.3.1).
         worst = stage.width * float(self._at_ground(belief)[1][stage.summed].max())
         return self.accuracy is not None and 4.0 * worst <= self.accuracy
 

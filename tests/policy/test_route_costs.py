@@ -82,7 +82,7 @@ def test_weights_of_lists():
 def test_weights_that_are_no_costs(bad):
     matrix = SQUARE.copy()
     matrix[1, 2] = bad
-    with pytest.raises(ValueError, match="the edge from node 1 to 2 is .*: weights are travel costs"):
+    with pytest.raises(ValueError, match=r"the edge from node 1 to 2 is .*: weights are travel costs"):
         GraphPaths(matrix, 2)
 
 

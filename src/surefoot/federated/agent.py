@@ -288,8 +288,8 @@ class Agent(ThompsonSampling):
         # What others sent knows nothing of the points under way here.
         if isinstance(self.domain, Candidates):
             values = spread_table(self.shared, regions, self.domain).values(self.shared, vectors)
-            taken = self._excluded_rows(sparing=True)
-            return Proposal(index=argmax(values, rng=self.stream("ties", step), exclude=taken))
+            rows = self._excluded_rows(sparing=True)
+            return Proposal(index=argmax(values, rng=self.stream("ties", step), exclude=rows))
         X, y, _ = self.data()
         best = X[np.argsort(-y, kind="stable")[:3]] if len(y) else None
         taken = self._excluded_points(sparing=True)

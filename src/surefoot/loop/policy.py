@@ -129,8 +129,8 @@ class Policy(Record):
             raise TypeError(f"repeats must be True or False, got {repeats!r}")
         if isinstance(domain, Paths) and domain.uneven and not self.weighs_costs:
             warnings.warn(
-                f"{type(self).__name__} does not weigh what moves cost: query.cost says it, the route does not depend on "
-                "it (MacroGPO(toll=...) weighs it; cost=0.0 of Paths says that none is meant)",
+                f"{type(self).__name__} does not weigh what moves cost: query.cost says it, the route does not depend "
+                "on it (MacroGPO(toll=...) weighs it; Paths(cost=0.0) says that none is meant)",
                 stacklevel=3,
             )
         self.domain = domain

@@ -131,8 +131,8 @@ class JointRule(MoveRule):
             taken = self._excluded_rows()
             apart = taken.copy()
             apart[self.domain.copies_of([cast(int, place.index) for place in others])] = True
-            again = apart.all() and not self.spares_pending
-            index = argmax(values, rng=rng, exclude=taken if again else apart)
+            full = bool(apart.all()) and not self.spares_pending
+            index = argmax(values, rng=rng, exclude=taken if full else apart)
             if present is None:
                 return Place(self.domain.points[index], index), 0.0
             gain = _gain(values[index] - values[present.index], values)
@@ -140,15 +140,15 @@ class JointRule(MoveRule):
         score = cast(Score, part)
         known = self._incumbents(self.posterior())
         seeds = [*([] if known is None else known), *([] if present is None else [present.x])]
-        taken = self._excluded_points()
-        apart = np.vstack([taken, *(place.x[None] for place in others)])
-        again = self.domain.size is not None and len(np.unique(apart, axis=0)) >= self.domain.size
+        blocked = self._excluded_points()
+        joined = np.vstack([blocked, *(place.x[None] for place in others)])
+        again = self.domain.size is not None and len(np.unique(joined, axis=0)) >= self.domain.size
         x, value = maximize(
             score,
             self.domain,
             rng=rng,
             seeds=np.array(seeds) if seeds else None,
-            exclude=taken if again and not self.spares_pending else apart,
+            exclude=blocked if again and not self.spares_pending else joined,
         )
         if present is None:
             return Place(x), 0.0

@@ -23,7 +23,7 @@ what is left of the budget.
 **Guarantee.** Given a true belief, the expected loss against the best adaptive policy is at most ε when ``epsilon=ε``
 chooses N, λ and δ (Theorem 3). ``certificate`` bounds the loss of the last choice: ℚ ≤ Q* ≤ ℚ + θ holds for certain.
 
-**Costs.** With ``toll=``, what a move costs is taken off its reward R. That changes no covariance and no slope, so that all
+**Costs.** With ``toll=``, what a move costs is taken off its reward R. That changes no covariance and no slope: all
 bounds stay as they are.
 
 **The authors' options.** H = 2 to 4, β = 0, N = 100, known hyper-parameters, fresh samples (``sampling="iid"``).
@@ -231,7 +231,7 @@ class MacroGPO(ModelPolicy):
         return self.planner in ("epsilon", "sampled")
 
     def _ahead(self, place: int, most: int) -> int:
-        """How many moves to look ahead from a place: ``most``, or fewer where nothing was said and those are too many."""
+        """How many moves to look ahead: ``most``, or fewer where nothing was said and those are too many."""
         while self._affordable and most > 1:
             paths = path_counts(self.journey.domain, place, most)
             if paths[-1] <= PATHS and (not self._full or nodes_of(paths, self.samples) <= NODES):

@@ -50,6 +50,7 @@ __all__ = ["RobustReport"]
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
+F = TypeVar("F", bound=Policy)
 
 
 class _Listener(ModelPolicy):
@@ -153,7 +154,7 @@ class RobustReport(Policy):
             self._inside = type(self._given)(**self._given._arguments, seed=self._given.seed)
         return self._heard(self._inside)
 
-    def _heard(self, follower: Any) -> Any:
+    def _heard(self, follower: F) -> F:
         """A policy that follows the record, once it has heard what it has not."""
         known = len(follower._events)
         if known > len(self._events):

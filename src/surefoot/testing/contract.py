@@ -2,7 +2,8 @@
 
 The suite reads the abilities a policy declares (``domains``, ``parallel``, ``context``, ``steps``) and checks the
 contract on each of them: determinism, resuming in a new process, the journal, pending and failed runs, bad input, hard
-data, and that nothing changes inside another policy. On ``Paths`` whole moves are asked for, and some of their stops are missed.
+data, and that nothing changes inside another policy. On ``Paths`` whole moves are asked for, and some of their stops
+are missed.
 
 >>> from surefoot import GPUCB
 >>> class TestGPUCB(PolicyContract):

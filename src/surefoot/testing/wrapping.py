@@ -37,7 +37,7 @@ class Wrapping(Driven):
 
     @every_domain
     def test_inside_another_policy_it_asks_the_very_same(self, kind: str, tmp_path: Path) -> None:
-        """With points told unasked, batches, failures, cancelled and reported runs; live, resumed and from a journal."""
+        """With points told unasked, batches, failures, cancelled and reported runs; live, resumed, from a journal."""
         if kind == "Paths":
             pytest.skip("nothing moves an answer on Paths")
         alone = self.make(kind)

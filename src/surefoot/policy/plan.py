@@ -115,8 +115,8 @@ def nodes_of(paths: Sequence[float], samples: int) -> float:
     2001
     """
     inner = sum(size * samples**depth for depth, size in enumerate(paths[:-1], start=1))
-    last: int = samples ** (len(paths) - 1)
-    return 1 + inner + paths[-1] * last
+    total: float = 1 + inner + paths[-1] * samples ** (len(paths) - 1)
+    return total
 
 
 class Normals(Protocol):

@@ -3,6 +3,7 @@
     nice python benchmarks/certificates.py --raw raw.jsonl             # some two hours; goes on where it was stopped
     python benchmarks/certificates.py --raw raw.jsonl --draws 20       # fewer draws of each domain
     python benchmarks/certificates.py --raw raw.jsonl --draws 0        # only prints what is there
+    python benchmarks/certificates.py sets --raw sets.jsonl            # the same of GPLSE and TruVaR, on candidates
 
 Every draw is a function on the unit square, measured 40 times by ``StableOpt`` with its default belief: a draw from a
 Gaussian process (squared exponential, Matérn 3/2 or 5/2, length-scales between 0.1 and 0.6), a narrow peak beside a
@@ -14,7 +15,9 @@ adversary moves a tenth of the range; robust regrets are those of a fine grid.
 Printed are the share of rounds with a finite certificate in which it was below the true regret; the same of what
 version 0.1.0 said, the lowest upper bound of all rounds; and of the runs that ``accuracy`` would have ended, the share
 whose answer was worse than that. Rounds of one run are not independent, draws are: intervals of shares of rounds are
-bootstrapped over draws, those of shares of runs are Wilson's. Draws below 1000 were for choosing constants; those that
+bootstrapped over draws, those of shares of runs are Wilson's. ``sets`` asks which points lie above the 60 % quantile
+(``GPLSE``, and ``TruVaR`` with ``goal="level"``), where the maximum is (``TruVaR``), how many of the decided points are
+on the wrong side, and how often ``finished`` was wrong. Draws below 1000 were for choosing constants; those that
 are printed begin there.
 """
 
@@ -29,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot import Ball, Box, Candidates, Choice, Float, Int, Space, StableOpt, WeightedBox
+from surefoot import GPLSE, Ball, Box, Candidates, Choice, Float, Int, Space, StableOpt, TruVaR, WeightedBox
 from surefoot.loop.plausible import ENOUGH
 
 DOMAINS = ("candidates", "box", "space")
@@ -194,6 +197,38 @@ class Draw:
         }
 
 
+def sets(number: int) -> list[dict[str, Any]]:
+    """Run the policies that follow sets on candidates; what they had decided, and whether they were finished."""
+    draw = Draw("candidates", number)
+    values = draw.value(draw.domain.points) / draw.deviation
+    level = float(np.quantile(values, 0.6))
+    found = []
+    for name, make, accuracies in (
+        ("GPLSE", lambda **options: GPLSE(draw.domain, threshold=level, **options), (0.0,)),
+        ("TruVaR level", lambda **options: TruVaR(draw.domain, goal="level", threshold=level, **options), (0.0,)),
+        ("TruVaR", lambda **options: TruVaR(draw.domain, **options), ACCURACIES),
+    ):
+        policy = make(seed=number)
+        errors = np.random.default_rng([20182, number]).standard_normal(ROUNDS) * draw.noise / draw.deviation
+        for n, error in enumerate(errors, 1):
+            query = policy.ask()
+            policy.tell(query, float(values[query.index] + error))
+            if n < 6:
+                continue
+            best, line = policy.recommend(), {"name": name, "n": n}
+            if name == "TruVaR":
+                line["regret"] = float(values.max() - values[best.index])
+            else:
+                wrong = (best.above & (values < level)) | (best.below & (values > level))
+                line |= {"wrong": int(wrong.sum()), "decided": int((~best.undecided).sum())}
+            for accuracy in accuracies:
+                if accuracy:
+                    policy.accuracy = accuracy
+                line[f"finished {accuracy}"] = policy.finished
+            found.append(line)
+    return found
+
+
 # -- what is printed ---------------------------------------------------------------------------------------------------
 
 
@@ -246,8 +281,27 @@ def summary(lines: list[dict[str, Any]]) -> None:
                 print(f"  accuracy {accuracy}, {label}: {of} ended, {bad} too early, [{low}, {high}] %")
 
 
+def summary_of_sets(lines: list[dict[str, Any]]) -> None:
+    """Print what the policies that follow sets had decided wrongly."""
+    for name in ("GPLSE", "TruVaR level", "TruVaR"):
+        runs = [[r for r in line["rounds"] if r["name"] == name] for line in lines]
+        print(f"{name}: {len(runs)} draws")
+        if name != "TruVaR":
+            last = [run[-1] for run in runs]
+            wrong = [[True] * r["wrong"] + [False] * (r["decided"] - r["wrong"]) for r in last]
+            print(f"  decided points on the wrong side after {ROUNDS} measurements:", share_of_rounds(wrong))
+            print("  draws in which there are some:", sum(r["wrong"] > 0 for r in last))
+        for accuracy in ACCURACIES if name == "TruVaR" else (0.0,):
+            ended = [next((r for r in run if r[f"finished {accuracy}"]), None) for run in runs]
+            stops = [r for r in ended if r is not None]
+            bad = sum(r["wrong"] > 0 if name != "TruVaR" else r["regret"] > accuracy for r in stops)
+            low, high = (f"{100 * share:.1f}" for share in wilson(bad, len(stops)))
+            print(f"  finished, accuracy {accuracy}: {len(stops)}, {bad} wrongly, [{low}, {high}] %")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=("stableopt", "sets"), default="stableopt")
     parser.add_argument("--raw", type=Path, required=True, help="one line of JSON for each run")
     parser.add_argument("--draws", type=int, default=200, help="of each domain")
     parser.add_argument("--first", type=int, default=HELD_OUT, help="number of the first draw")
@@ -255,15 +309,18 @@ def main() -> None:
     options = parser.parse_args()
     lines = [json.loads(line) for line in options.raw.open()] if options.raw.exists() else []
     known = {(line["domain"], line["number"]) for line in lines}
+    domains = options.domains if options.what == "stableopt" else ["candidates"]
     with options.raw.open("a") as file:
         for number in range(options.first, options.first + options.draws):
-            for domain in options.domains:
+            for domain in domains:
                 if (domain, number) not in known:
                     draw = Draw(domain, number)
-                    line = {"domain": domain, "number": number, "kind": draw.kind, "rounds": draw.run()}
+                    rounds = draw.run() if options.what == "stableopt" else sets(number)
+                    line = {"domain": domain, "number": number, "kind": draw.kind, "rounds": rounds}
                     lines.append(line)
                     print(json.dumps(line), file=file, flush=True)
-    summary([line for line in lines if line["number"] >= options.first])
+    lines = [line for line in lines if line["number"] >= options.first]
+    (summary if options.what == "stableopt" else summary_of_sets)(lines)
 
 
 if __name__ == "__main__":

@@ -359,7 +359,10 @@ class MacroGPO(ModelPolicy):
 
     @property
     def certificate(self) -> Certificate:
-        """A bound on the loss of the last choice, against the best plan of the same horizon."""
+        """A bound on the loss of the last choice, against the best plan of the same horizon under the same belief.
+
+        It says how well the plan was searched. With a belief that is fitted, the default, it is about that fit.
+        """
         loss, confidence = self._last()["certificate"]
         return Certificate(math.inf if loss is None else loss, confidence)
 

@@ -13,8 +13,8 @@ falls short of h, and undecided until then. The rules differ in where they measu
 
 References: Gotovos, Casati, Hitz & Krause 2013 (GP-LSE); Bryan et al. 2005 (straddle). Guarantee of GP-LSE: with a
 width that holds at all points in all rounds, no point is misclassified by more than the accuracy, and after O(β γ/ε²)
-measurements none is undecided. Bounds of a belief that is fitted, the default, promise no such thing; ``finished``
-says what it then asks for. Authors' options: β^(1/2) = 3 in the experiments here, intersected intervals and an
+measurements none is undecided. Bounds of a belief that is fitted, the default, promise no such thing, and ``finished``
+is never true with one. Authors' options: β^(1/2) = 3 in the experiments here, intersected intervals and an
 accuracy in the original; both are options. Differences: see docs/policies/level-sets.md.
 
 Cost of one ask: as :mod:`surefoot.policy.gp_ucb`. The answer is a :class:`~surefoot.loop.types.LevelSet`.
@@ -37,7 +37,7 @@ from surefoot.domain import Candidates, Domain
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import argmax
 from surefoot.loop.model import Acquisition, PosteriorScore
-from surefoot.loop.plausible import plausible, refitted
+from surefoot.loop.plausible import refitted
 from surefoot.loop.policy import Proposal
 from surefoot.loop.types import LevelSet
 from surefoot.loop.widths import Constant, Width, given_or
@@ -227,11 +227,10 @@ class LevelPolicy(SetPolicy):
         half = self._reach(belief) * std
         return mean - half, mean + half
 
-    def _decided(self, belief: Posterior | GridPosterior | None = None) -> LevelSets:
-        """The sets given all measurements, by the bounds of the belief in use or of another one."""
+    def _decided(self) -> LevelSets:
+        """The sets given all measurements."""
         memory = self._memory()
-        known = replace(self._empty, above=memory.above, below=memory.below)
-        return known.updated(*self._bounds(self._believe() if belief is None else belief))
+        return replace(self._empty, above=memory.above, below=memory.below).updated(*self._bounds(self._believe()))
 
     @property
     def undecided(self) -> Mask:
@@ -240,20 +239,13 @@ class LevelPolicy(SetPolicy):
 
     @property
     def finished(self) -> bool:
-        """Whether every point is decided.
+        """Whether every point is decided, by a belief that is given.
 
-        With a belief that is given, no point is then misclassified by more than ``accuracy`` whenever the bounds hold
-        in all rounds. With one that is fitted (the default, or ``gp.refit(...)``), the belief now and draws of
-        hyper-parameters that suit the measurements as well (:mod:`surefoot.loop.plausible`) must all decide every
-        point, and decide alike. That is no theorem; how often it holds is measured in docs/policies/level-sets.md.
+        No point is then misclassified by more than ``accuracy`` whenever the bounds hold in all rounds. Never with a
+        belief that is fitted (the default, or ``gp.refit(...)``), of which nothing of the kind is known: see
+        docs/policies/level-sets.md. What it has not decided is still in :attr:`undecided`.
         """
-        sets = self._decided()
-        if sets.undecided.any() or not refitted(self):
-            return not sets.undecided.any()
-        others = [self._decided(belief) for belief in plausible(self)]
-        return bool(others) and all(
-            not other.undecided.any() and np.array_equal(other.above, sets.above) for other in others
-        )
+        return not (refitted(self) or self.undecided.any())
 
     def _level(self, belief: Posterior | GridPosterior) -> float:
         """The threshold, or its best estimate."""

@@ -47,7 +47,7 @@ from surefoot.domain import Candidates, Domain
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import argmax, maximize
 from surefoot.loop.model import Acquisition, PosteriorScore
-from surefoot.loop.plausible import plausible, refitted
+from surefoot.loop.plausible import refitted
 from surefoot.loop.policy import Proposal
 from surefoot.loop.widths import RKHS, Finite, Width, given_or
 from surefoot.policy.gp_ucb import UpperBound
@@ -61,7 +61,6 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FINEST = 1e-6  # targets below this share of the prior standard deviation are not worth telling from zero
-SURE = 3.0  # least standard deviations of bounds that end a run with a fitted belief; two let one run in ten end early
 CENTERS, CLOUD = 8, 16  # of the refinement on a box: so many points, and so many around each
 RADII = (0.1, 0.02, 0.004)  # in units of the domain's extent
 
@@ -124,7 +123,7 @@ class TruVaR(SetPolicy):
         Sum over the points that would still matter after the measurement.
     accuracy : float, optional
         When ``finished`` becomes true: all points that matter are within it of the maximum (half of it, of the
-        threshold), if the bounds hold; see ``finished`` for a belief that is fitted.
+        threshold), if the bounds hold. Never with a belief that is fitted.
     **options
         ``noise``, ``points``, ``device``, ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
 
@@ -411,37 +410,19 @@ class TruVaR(SetPolicy):
     def finished(self) -> bool:
         """Whether ``accuracy`` is reached, or only one possible maximizer, or no undecided point, is left.
 
-        With a belief that is given, this holds whenever its bounds do, in all rounds where sets are monotone. With one
-        that is fitted (the default, or ``gp.refit(...)``), it must be so under the belief now and under draws of
-        hyper-parameters that suit the measurements as well (:mod:`surefoot.loop.plausible`), with bounds of at least
-        three standard deviations: all agree about what is above and below, or that the point of highest mean may be the
-        maximum. That is no theorem; how often it holds is measured in docs/policies/truvar.md.
+        Only with a belief that is given: it is then so whenever the bounds hold in all rounds. Never with one that is
+        fitted (the default, or ``gp.refit(...)``), of which nothing of the kind is known: see docs/policies/truvar.md.
         """
+        if refitted(self):
+            return False
         belief = self._believe()
         stage = self._stage(belief)
-        if not refitted(self):
-            return self._settled(stage, stage.width * self._at_ground(belief)[1])
-        memory, width, seen = self._memory(), max(stage.width, SURE), False
-        best = int(np.argmax(self._at_ground(belief)[0]))
-        for other in plausible(self):
-            mean, std = self._at_ground(other)
-            found = self._sorted(stage, memory, mean, width * std)
-            if self._sets is None:
-                agreed = bool(found.potential[best])
-            else:
-                agreed = not ((found.above & stage.below) | (found.below & stage.above)).any()
-            if not (agreed and self._settled(found, width * std)):
-                return False
-            seen = True
-        return seen
-
-    def _settled(self, stage: Stage, half: Array) -> bool:
-        """Whether nothing is left to do at a stage, given the half-widths at the ground."""
         left = int(stage.potential.sum())
         if left == 0 or (left == 1 and self._sets is None and self.domain.size is not None):
             return True
         # With β^(1/2) σ ≤ w on M, a point of M is within 4 w of the maximum or 2 w of the threshold (section 3.3.1).
-        return self.accuracy is not None and 4.0 * float(half[stage.summed].max()) <= self.accuracy
+        worst = stage.width * float(self._at_ground(belief)[1][stage.summed].max())
+        return self.accuracy is not None and 4.0 * worst <= self.accuracy
 
     @property
     def spent(self) -> float:

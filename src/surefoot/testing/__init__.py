@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = lazy.names(
 
 if (_pytest := sys.modules.get("pytest")) is not None:
     # So that a broken promise shows its values.
-    _pytest.register_assert_rewrite("surefoot.testing.contract", "surefoot.testing.resuming", "surefoot.testing.wrapping")
+    _pytest.register_assert_rewrite(*(f"surefoot.testing.{name}" for name in ("contract", "resuming", "wrapping")))
 
 if TYPE_CHECKING:
     from surefoot.testing.contract import PolicyContract as PolicyContract

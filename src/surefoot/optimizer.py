@@ -111,7 +111,8 @@ def optimize(
         Where points may lie.
     budget : int
         Number of measurements (on ``Paths``: of moves), those already in the journal included. There are fewer when a
-        policy reaches the ``accuracy`` it was given, or when nothing is left to measure.
+        policy reaches the ``accuracy`` it was given (its ``finished`` says under which belief), or when nothing is
+        left to measure.
     policy : policy class, optional
         Which policy; ``ExpectedImprovement`` by default. ``options`` go to its constructor.
     direction : {"maximize", "minimize"}

@@ -83,6 +83,21 @@ def test_every_line_fits(tmp_path, width):
     assert "\x1b" not in text
 
 
+# Finding 15 of the review of 0.1.0
+def test_the_chart_leaves_blank_what_is_far_worse_and_says_so(tmp_path):
+    path = tmp_path / "run.jsonl"
+    policy = RandomSearch(Box.unit(1), seed=0, journal=path)
+    for value in (-1e6, -3e5, *np.linspace(0.9, 1.0, 18)):
+        policy.tell(policy.ask(), value)
+    policy.close()
+    _, text = printed(path)
+    assert "2 values below the chart, lowest -1e6" in text
+    chart = [line for line in text.splitlines() if "┤" in line]
+    assert chart[0].split("┤")[0].strip() == "1"
+    assert chart[-1].split("┤")[0].strip() == "0.9"  # the lowest that is drawn was measured
+    assert chart[-1].split("┤ ")[1].startswith(" ")
+
+
 def test_the_best_runs_come_first_and_only_the_top(tmp_path):
     for direction, best in (("maximize", [5.0, 4.0]), ("minimize", [0.0, 1.0])):
         path = tmp_path / f"{direction}.jsonl"

@@ -47,6 +47,7 @@ from surefoot.games.payoffs import ExpectedScore, JointActions, PayoffBelief
 from surefoot.games.reasoning import Profile
 from surefoot.games.rounds import Round
 from surefoot.games.strategies import RandomStrategy, Strategy, Tracker
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.policy import _OMITTED, Options, Point, Policy, Proposal, _check_domain
 from surefoot.loop.state import storable
@@ -275,8 +276,9 @@ class Player(Policy):
         event: dict[str, Any] = {"event": "told", **({"x": x.tolist()} if known is None else {"id": known.id})}
         event["value"] = None if done is None else done.payoffs[self.position]
         event.update({} if done is None else done.to_dict())
-        self._commit(event)
-        self._apply(event)
+        with uninterrupted():
+            self._commit(event)
+            self._apply(event)
 
     def _checked(self, value: Any, x: Array) -> Round | None:
         """The round, None if it failed; refused before anything changes."""

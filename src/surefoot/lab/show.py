@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from surefoot.loop.journal import Journal, check_schema, loads
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet, Recommendation
 from surefoot.report import Run, best_so_far, page
+from surefoot.report.edge import beyond, inside
 from surefoot.report.runs import direction_of
 from surefoot.report.view import View, coordinates, number, short, window
 
@@ -238,8 +240,10 @@ def curve_of(values: Iterable[float | None], screen: Console) -> str:
 def _trace(view: View, screen: Console) -> list[str]:
     rows = [row for row in view.rows if row.status in ("measured", "failed")]
     best = best_so_far(rows, direction=view.direction)
-    low, high = window(best[~np.isnan(best)], view.direction)  # what is far worse is drawn at the edge
-    return chart(np.clip(best, low, high), width=min(screen.width, 100), ascii=screen.options.ascii_only)
+    low, high = window(best[~np.isnan(best)], view.direction)  # what is far worse is left blank, and told
+    shown = np.where(inside(best, low, high), best, np.nan)
+    lines = chart(shown, width=min(screen.width, 100), ascii=screen.options.ascii_only)
+    return [*lines, *textwrap.wrap(beyond(best, low, high, "the chart"), screen.width)]
 
 
 def _axes(view: View, screen: Console) -> Table:

@@ -2,7 +2,9 @@
 
 The first line is a header (policy, configuration, seed, direction). A line that was cut short by a crash is ignored on
 reading and removed by the next writer. One process writes at a time; a second is refused. A file that is something else
-is refused too, and stays as it is.
+is refused too, and stays as it is. An event that could not be written, on a full disk for one, is refused, and does not
+come back; a file that is deleted or replaced during a run is noticed at the next event. How this is kept is
+:mod:`surefoot.loop.durable`'s business.
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.jsonl"
@@ -20,11 +22,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from surefoot.arguments import one_of
 from surefoot.loop.direction import DIRECTIONS, turned_event
-from surefoot.loop.errors import SurefootError
+from surefoot.loop.durable import Appended, write_atomically
 
 __all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "same_settings", "write_atomically"]
 
@@ -59,7 +61,10 @@ def loads(text: str) -> Any:
     def refuse(name: str) -> Any:
         raise ValueError(f"{name} is not JSON")
 
-    return json.loads(text, parse_constant=refuse)
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("this is nested too deeply") from None
 
 
 def check_schema(data: Any, what: str) -> None:
@@ -86,7 +91,7 @@ class Journal:
     Parameters
     ----------
     path : path
-        The file; a lock file of the same name with ``.lock`` appended stands beside it.
+        The file; it is locked while it is written, and can be read meanwhile.
     direction : {"maximize", "minimize"}, optional
         Which way is better. By default that of the policy that writes the journal; another one is refused.
 
@@ -104,21 +109,19 @@ class Journal:
         self.path = Path(path)
         self.direction = direction
         self._turns = False  # whether the file holds values of the opposite sign
-        self._file: IO[bytes] | None = None
-        self._lock: IO[bytes] | None = None
+        self._file = Appended(self.path)
 
     def read(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         """Return the header and the events; (None, []) for a missing or empty file."""
-        header, events, _ = self._scan()
+        header, events, _ = self._scan(self.path.read_bytes() if self.path.exists() else b"")
         return header, events
 
     def _told(self, event: dict[str, Any]) -> dict[str, Any]:
         """An event of the file as it was told, or the other way round."""
         return turned_event(event) if self._turns else event
 
-    def _scan(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
+    def _scan(self, content: bytes) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
         """Return header, events and the number of bytes up to the last whole line."""
-        content = self.path.read_bytes() if self.path.exists() else b""
         *lines, torn = content.split(b"\n")
         records = []
         for number, line in enumerate(lines, start=1):
@@ -153,10 +156,9 @@ class Journal:
             )
         self.direction = faces
         header = {"schema": SCHEMA, "direction": faces, **header}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._acquire()
+        content = self._file.open()
         try:
-            found, events, end = self._scan()
+            found, events, end = self._scan(content)
             if found is not None and found["schema"] == 1 and first is not None:
                 header = {**header, **first()}
             before, now = _run(found or header), _run(header)
@@ -166,56 +168,21 @@ class Journal:
                     f"{self.path} belongs to another run (its {', '.join(different)} differ); "
                     "use another path, or surefoot.load(path) to continue it as it was"
                 )
-            self._file = self.path.open("r+b" if self.path.exists() else "x+b")
-            self._file.truncate(end)
-            self._file.seek(end)
+            self._file.cut(end)
             if found is None:
                 self.append(header)
-                self._sync_directory()
         except BaseException:
             self.close()
             raise
         return events
 
     def append(self, *events: dict[str, Any]) -> None:
-        """Write events and wait until they are on disk."""
-        if self._file is None:
-            raise SurefootError(f"{self.path} is not open for writing")
-        position = self._file.tell()
-        try:
-            self._file.write("".join(dumps(self._told(event)) + "\n" for event in events).encode())
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except BaseException:
-            # A half-written line must not become the prefix of the next one.
-            self._file.seek(position)
-            self._file.truncate(position)
-            raise
+        """Write events and wait until they are on disk; all of them or, on a failure, none."""
+        self._file.append("".join(dumps(self._told(event)) + "\n" for event in events).encode())
 
     def close(self) -> None:
         """Stop writing and let others write."""
-        for handle in (self._file, self._lock):
-            if handle is not None:
-                handle.close()
-        self._file = self._lock = None
-
-    def _acquire(self) -> None:
-        lock = Path(f"{self.path}.lock").open("ab")  # noqa: SIM115 - held until close()
-        try:
-            _lock_exclusively(lock)
-        except OSError:
-            lock.close()
-            raise SurefootError(f"{self.path} is being written by another process or policy") from None
-        self._lock = lock
-
-    def _sync_directory(self) -> None:
-        """Make the new file's name durable too, where the system allows it."""
-        if os.name == "posix":
-            descriptor = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -255,32 +222,3 @@ def same_settings(config: Any, stored: Any) -> bool:
     True
     """
     return bool(_said(loads(dumps(config))) == _said(stored))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a crash, sees the old or the new content, never a part.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
-    >>> write_atomically(path, "whole")
-    >>> path.read_text()
-    'whole'
-    """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
-def _lock_exclusively(handle: IO[bytes]) -> None:
-    """Take a lock that the system releases when the process dies, or raise OSError."""
-    if os.name == "posix":
-        import fcntl
-
-        fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    else:  # pragma: no cover - Windows
-        import msvcrt
-
-        msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]

@@ -25,6 +25,7 @@ own units. All options are keyword-only.
 from __future__ import annotations
 
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self, TypedDict, TypeVar, overload
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.loop.direction import DIRECTIONS, turned
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
 from surefoot.loop.journal import Journal
@@ -86,6 +88,8 @@ class Policy(Record):
     valued : tuple of str
         Options of this class that hold values of the objective, such as a threshold; the classes above have their own.
         The constructor of a policy that minimizes gets them as they are of −f.
+    weighs_costs : bool
+        Whether the choice among the moves of ``Paths`` weighs what they cost.
 
     >>> from surefoot import RandomSearch
     >>> RandomSearch.parallel, RandomSearch.steps
@@ -98,6 +102,7 @@ class Policy(Record):
     steps: ClassVar[bool] = False
     fidelities: ClassVar[bool] = False
     valued: ClassVar[tuple[str, ...]] = ()
+    weighs_costs: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -114,6 +119,12 @@ class Policy(Record):
             raise NotSupported("on Paths a vehicle may have to pass a place again: repeats=False cannot be promised")
         if not isinstance(repeats, (bool, np.bool_)):
             raise TypeError(f"repeats must be True or False, got {repeats!r}")
+        if isinstance(domain, Paths) and domain.uneven and not self.weighs_costs:
+            warnings.warn(
+                f"{type(self).__name__} does not weigh what moves cost: query.cost says it, the route does not depend "
+                "on it (MacroGPO(toll=...) weighs it; Paths(cost=0.0) says that none is meant)",
+                stacklevel=3,
+            )
         self.domain = domain
         self.direction = one_of(direction, "direction", DIRECTIONS)
         self.repeats = bool(repeats)
@@ -187,7 +198,7 @@ class Policy(Record):
         PendingQuery
             A sequential policy still waits for its last query.
         Exhausted
-            Every admissible point is pending (or measured, with ``repeats=False``).
+            Every admissible point is pending and spared (or measured, with ``repeats=False``).
         """
         unknown = [name for name in context if name not in self.context]
         if unknown:
@@ -203,18 +214,20 @@ class Policy(Record):
             )
             raise PendingQuery(f"{type(self).__name__} chooses one point at a time; {waiting}")
         self._begin(count)
-        queries: list[Query] = []
+        before, written = len(self._queries), len(self._events)
         try:
             for _ in range(count):
                 query = self._query(self._choose(len(self._queries), context), context)
                 self._queries.append(query)
                 self._pending[query.id] = query
-                queries.append(query)
-            self._commit(*(asked(query) for query in queries))
+            queries = self._queries[before:]
+            with uninterrupted():
+                self._commit(*(asked(query) for query in queries))
         except BaseException:
-            for query in queries:
-                del self._pending[query.id]
-            del self._queries[len(self._queries) - len(queries) :]
+            if len(self._events) == written:  # Ctrl-C may come when all is done: then they are pending
+                for query in self._queries[before:]:
+                    self._pending.pop(query.id, None)
+                del self._queries[before:]
             raise
         return queries[0] if n is None else queries
 
@@ -269,8 +282,9 @@ class Policy(Record):
                     raise ValueError(f"query {known.id} was already told {before}, not {outcome}")
                 return
             self._check_outcome(known, outcome)
-            self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
-            self._apply_told(known.id, known.x, known.index, self._facing(outcome))
+            with uninterrupted():
+                self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
+                self._apply_told(known.id, known.x, known.index, self._facing(outcome))
             return
         x = self.domain.validate(query)
         if (waiting := self._waiting_at(x)) is not None:
@@ -280,8 +294,9 @@ class Policy(Record):
             raise ValueError("a point that was not asked for needs a value")
         outcome = as_outcome(value, _stops(x))
         self._check_outcome(None, outcome)
-        self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
-        self._apply_told(None, x, None, self._facing(outcome))
+        with uninterrupted():
+            self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
+            self._apply_told(None, x, None, self._facing(outcome))
 
     def _waiting_at(self, x: Array) -> Query | None:
         """The oldest pending query at exactly this point."""
@@ -317,8 +332,9 @@ class Policy(Record):
         if known.id in self._told:
             raise ValueError(f"query {known.id} was already told; it cannot be cancelled")
         if known.id in self._pending:
-            self._commit({"event": "cancelled", "id": known.id})
-            del self._pending[known.id]
+            with uninterrupted():
+                self._commit({"event": "cancelled", "id": known.id})
+                del self._pending[known.id]
 
     def report(self, query: Query | int, step: int, value: float | None) -> Advice:
         """Report an intermediate value of a run and get advice; durable like a tell."""
@@ -338,8 +354,9 @@ class Policy(Record):
             raise ValueError(f"query {known.id} is closed; nothing more can be reported")
         if reports and step < max(reports):
             raise ValueError(f"step {step} of query {known.id} comes after step {max(reports)}")
-        self._commit({"event": "reported", "id": known.id, "step": int(step), "value": told})
-        self._reports.setdefault(known.id, {})[int(step)] = number
+        with uninterrupted():
+            self._commit({"event": "reported", "id": known.id, "step": int(step), "value": told})
+            self._reports.setdefault(known.id, {})[int(step)] = number
         return self._advise(known, int(step), number)
 
     # -- answering ---------------------------------------------------------------------------------------------------
@@ -413,20 +430,36 @@ class Policy(Record):
         X = np.array([x for x, _, _ in good]).reshape(len(good), self.domain.dimension)
         return X, np.array([y for _, y, _ in good], dtype=np.float64), np.array([v for *_, v in good], dtype=np.float64)
 
-    def _blocked(self) -> list[tuple[Array, int | None]]:
+    @property
+    def spares_pending(self) -> bool:
+        """Whether a point that is pending is not asked for a second time while another is left.
+
+        It is where measurements are exact, so that a second one tells nothing, and with ``repeats=False``. A policy
+        without a belief knows of no noise.
+
+        >>> from surefoot import RandomSearch
+        >>> RandomSearch(Box([(0.0, 1.0)])).spares_pending
+        True
+        """
+        return True
+
+    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
         """Points, with their candidate index, that must not be asked now.
 
-        These are pending ones, failed ones, and with ``repeats=False`` measured ones. Failed points are let in again
-        when nothing else would be left of a finite domain.
+        These are failed ones, with ``repeats=False`` measured ones, and pending ones where the policy spares these; or
+        where the choice in hand does (``sparing``: it knows nothing of them), as long as another point is left. Failed
+        points are let in again when nothing else would be left of a finite domain.
         """
-        hard = [(query.x, query.index) for query in self._pending.values()]
-        if not self.repeats:
-            hard += [(o.x, o.index) for o in self._observations if not o.failed]
+        pending = [(query.x, query.index) for query in self._pending.values()]
+        measured = [] if self.repeats else [(o.x, o.index) for o in self._observations if not o.failed]
+        hard = (pending if pending and (sparing or self.spares_pending) else []) + measured
         failed = [(o.x, o.index) for o in self._failures()]
         size = self.domain.size
         if size is not None:
             if _different(self.domain, hard) >= size:
-                raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
+                if self.spares_pending or not self.repeats:
+                    raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
+                hard = measured
             if _different(self.domain, hard + failed) >= size:
                 failed = []
         return hard + failed
@@ -435,14 +468,16 @@ class Policy(Record):
         """The failed runs that are still held against their points."""
         return [o for o in self._observations if o.failed]
 
-    def _excluded_points(self) -> Array:
+    def _excluded_points(self, *, sparing: bool = False) -> Array:
         """The blocked points, shape (k, d)."""
-        return np.array([x for x, _ in self._blocked()], dtype=np.float64).reshape(-1, self.domain.dimension)
+        return np.array([x for x, _ in self._blocked(sparing=sparing)], dtype=np.float64).reshape(
+            -1, self.domain.dimension
+        )
 
-    def _excluded_rows(self) -> NDArray[np.bool_]:
+    def _excluded_rows(self, *, sparing: bool = False) -> NDArray[np.bool_]:
         """The blocked candidates, with their copies, as a mask, shape (size,)."""
         mask = np.zeros(self.domain.size or 0, dtype=bool)
-        rows = [index for _, index in self._blocked() if index is not None]
+        rows = [index for _, index in self._blocked(sparing=sparing) if index is not None]
         mask[self.domain.copies_of(rows) if isinstance(self.domain, Candidates) else rows] = True
         return mask
 

@@ -14,12 +14,13 @@ True
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import os
 import time
 from abc import ABC, ABCMeta, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -34,6 +35,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Record", "load"]
 
+APART = ("seed", "journal")
+"""Arguments that are no part of a configuration: the seed stands beside it, a journal is named by the caller alone."""
+
+
+@contextlib.contextmanager
+def _legible() -> Iterator[None]:
+    """Whatever somebody has edited so that it cannot be read is a ValueError, with what was looked for."""
+    try:
+        yield
+    except RecursionError:
+        raise ValueError("this state is nested too deeply") from None
+    except (LookupError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"this state cannot be read ({type(error).__name__}: {error})") from None
+
 
 class _Meta(ABCMeta):
     """Keeps the arguments an object was made with, and opens its journal once it is complete."""
@@ -47,7 +62,7 @@ class _Meta(ABCMeta):
         made = super().__call__(*bound.args, **bound.kwargs)
         bound.arguments.update(given)
         bound.apply_defaults()
-        made._arguments = {key: value for key, value in bound.arguments.items() if key not in ("seed", "journal")}
+        made._arguments = {key: value for key, value in bound.arguments.items() if key not in APART}
         made._open_journal()
         return made
 
@@ -137,6 +152,7 @@ class Record(ABC, metaclass=_Meta):
         }
 
     @classmethod
+    @_legible()
     def from_state(cls, state: Mapping[str, Any], **again: Any) -> Self:
         """Rebuild a policy from :meth:`state`; code and large arrays are passed again by name.
 
@@ -150,14 +166,19 @@ class Record(ABC, metaclass=_Meta):
         check_schema(state, "state")
         if missing := [key for key in ("policy", "config", "seed", "events") if key not in state]:
             raise ValueError(f"this is not a whole state: {missing[0]!r} is missing")
+        whole = isinstance(state["policy"], str) and isinstance(state["config"], Mapping)
+        if not whole or not isinstance(state["events"], list):
+            raise ValueError("this is not a whole state: 'policy' is a name, 'config' a mapping and 'events' a list")
         kind = cls.registry.get(state["policy"]) or _builtin(state["policy"])
         if kind is None or not issubclass(kind, cls):
-            raise ValueError(f"{state['policy']!r} is not a registered {cls.__name__}; import its module first")
+            raise ValueError(f"{state['policy'][:100]!r} is not a registered {cls.__name__}; import its module first")
         journal = again.pop("journal", None)
         unknown = [name for name in again if name not in state["config"]]
         if unknown:
             raise ValueError(f"{state['policy']} has no option {unknown[0]!r}")
         stored = {**state["config"], **{name: again.pop(name) for name in ("device",) if name in again}}
+        if apart := [name for name in APART if name in stored]:  # judged before anything is made of them
+            raise ValueError(f"{apart[0]!r} is no part of a stored configuration")
         if foreign := [name for name in stored if name not in kind.__signature__.parameters]:
             raise ValueError(f"in this release {state['policy']} has no option {foreign[0]!r}")
         turns = state["schema"] == 1 and state.get("direction") == "minimize"  # options are those of −f
@@ -170,11 +191,14 @@ class Record(ABC, metaclass=_Meta):
         policy._restore(dict(state.get("cache", {})))
         if journal is not None:
             policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
-            found = policy.journal.open(policy._header(), policy._first_header)
-            if found != policy._events[: len(found)]:
-                policy.journal.close()
-                raise ValueError(f"{policy.journal.path} holds other events than this policy")
-            policy.journal.append(*policy._events[len(found) :])
+            found = policy.journal.open({**policy._header(), "policy": state["policy"]}, policy._first_header)
+            try:
+                if found != policy._events[: len(found)]:
+                    raise ValueError(f"{policy.journal.path} holds other events than this policy")
+                policy.journal.append(*policy._events[len(found) :])
+            except BaseException:
+                policy.journal.close()  # others may write it
+                raise
         return policy
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -208,7 +232,7 @@ class Record(ABC, metaclass=_Meta):
     def _commit(self, *events: dict[str, Any]) -> None:
         """Make events durable, each with the time of now (seconds since 1970, UTC), then remember them."""
         at = round(time.time(), 3)  # for people and for leases; no decision reads it
-        events = tuple({**event, "at": at} for event in events)
+        events = tuple({**event, "at": event.get("at", at)} for event in events)
         text = [dumps(event) for event in events]  # refuses what is not strict JSON before anything changes
         if self.journal is not None:
             self.journal.append(*events)
@@ -238,6 +262,8 @@ class Record(ABC, metaclass=_Meta):
 @reader("Policy")
 def _made(header: Mapping[str, Any]) -> Record:
     """A policy that another one keeps in its configuration."""
+    if not isinstance(header, Mapping) or header.keys() != {"policy", "config", "seed"}:
+        raise ValueError("a policy in a configuration is stored as its name, its own configuration and its seed")
     return Record.from_state({"schema": SCHEMA, **header, "events": []})
 
 

@@ -306,6 +306,9 @@ class TransferPolicy(ModelPolicy):
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 
+    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
+        return super()._blocked(sparing=True)  # what earlier tasks say knows nothing of the points under way
+
     def _initial_choice(self, step: int) -> Proposal | None:
         return None if len(self._by_rule()) < self.head_start else super()._initial_choice(step)
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result
+from surefoot.report import edge
 from surefoot.report.runs import Run
 from surefoot.report.theme import LEVELS, canvas, color, ramp
 from surefoot.report.view import View, few, short, window
@@ -65,12 +66,17 @@ def curves(policy: Policy | Result | View, *, direction: str | None = None, labe
     with canvas(4.1, 2.9) as figure:
         axes = figure.add_subplot()
         for row, (steps, values), look in zip(rows, lines, _looks(view, rows), strict=True):
-            axes.plot(steps, np.clip(values, low, high), marker="." if len(steps) == 1 else "", **look)
+            axes.plot(
+                steps, values, marker="." if len(steps) == 1 else "", **look
+            )  # cut by the axis where it leaves it
             if row.stopped is not None:
-                axes.plot(steps[-1:], np.clip(values[-1:], low, high), "x", color=color("bad"), markersize=4, zorder=4)
+                axes.plot(steps[-1:], values[-1:], "x", color=color("bad"), markersize=4, zorder=4)
         axes.set(xlabel="step", ylabel=short(label, 32))
         margin = 0.06 * (high - low)
         axes.set_ylim(low - margin, high + margin)
+        ends = np.array([(steps[-1], values[-1]) for steps, values in lines])  # a curve that only passes is seen to
+        edge.mark(axes, ends[:, 0], ends[:, 1], low - margin, high + margin)
+        edge.note(axes, known, low - margin, high + margin)
         axes.locator_params(axis="x", integer=True)
         axes.grid(axis="y")
         _explain(figure, rows)

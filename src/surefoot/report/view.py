@@ -214,7 +214,7 @@ class View:
         return self.sign * np.asarray(mean), np.asarray(std)
 
     def window(self) -> tuple[float, float]:
-        """A range that shows the better three quarters of the values well; what is far worse is drawn at its edge."""
+        """A range that shows the better three quarters of the values well; what is far worse is marked at its edge."""
         return window(self.y, self.direction)
 
     def hopes(self, low: float, high: float) -> tuple[float, float]:

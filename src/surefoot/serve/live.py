@@ -91,12 +91,13 @@ def options_of(row: Mapping[str, Any]) -> dict[str, Any]:
     ...
     ValueError: 'seed' is not an option of a study's policy
     """
-    options: dict[str, Any] = unpack(loads(row["options"]))
+    stored: dict[str, Any] = loads(row["options"])
+    for name in ("seed", "journal", "domain", "path"):
+        if name in stored:  # before anything is made of them
+            raise ValueError(f"{name!r} is not an option of a study's policy")
+    options = {name: unpack(value) for name, value in stored.items()}
     if of_negated(row):
         options = {**policy_named(row["policy"])._negated(options), "direction": "minimize"}
-    for name in ("seed", "journal", "domain", "path"):
-        if name in options:
-            raise ValueError(f"{name!r} is not an option of a study's policy")
     return options
 
 

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from surefoot.belief.gp import GP
+from surefoot.belief.kernels import Matern
 from surefoot.domain import Box, Candidates, Choice, Dives, Domain, Float, Int, Paths, Space
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.policy import Policy
@@ -58,6 +60,11 @@ class Driven:
             return [self.value(domain, stop) for stop in x]
         unit = (domain.encode(np.asarray(x)[None]) - domain.lower)[0] / domain.extent()
         return float(2.0 - np.sum((unit - 0.4) ** 2))
+
+    def noisy(self) -> dict[str, Any]:
+        """Return options under which measurements are believed to be noisy; none where a policy has no belief."""
+        known = getattr(type(self).policy, "__signature__", None)
+        return {"gp": GP(Matern(2.5), noise=1.0), "initial": 0} if known and "gp" in known.parameters else {}
 
     # -- driving -----------------------------------------------------------------------------------------------------
 

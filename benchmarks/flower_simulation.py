@@ -92,17 +92,18 @@ def simulate(folder: Path, agents: int, rounds: int, cores: int, noise: float) -
         size = f"num-supernodes={agents} client-resources-num-cpus=1 init-args-num-cpus={cores}"
         start = time.time()
         run = flwr("run", str(APP), "virtual", "--run-config", pairs, "--federation-config", size)["run-id"]
-        status = ""
+        status, ready = "", None
         while not status.startswith("finished"):
             time.sleep(1.0)
+            if ready is None:  # when the first agent began
+                ready = min((path.stat().st_mtime for path in (folder / "agents").glob("*.jsonl")), default=None)
             (found,) = flwr("list", "virtual", "--run-id", str(run))["runs"]
             status = found["status"]
         if status != "finished:completed":
             raise SystemExit(f"{status}\n{(folder / 'superlink.log').read_text()[-3000:]}")
         journals = list((folder / "agents").glob("*.jsonl"))
-        if len(journals) != agents:
+        if len(journals) != agents or ready is None:
             raise SystemExit(f"{len(journals)} of {agents} agents took part")
-        ready = min(path.stat().st_mtime for path in (folder / "agents").glob("*.lock"))  # when the first agent began
         end = max(path.stat().st_mtime for path in journals)
         return ready - start, end - ready
     finally:

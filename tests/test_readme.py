@@ -67,6 +67,30 @@ def test_the_one_liners_of_the_readme_work(row):
         assert made is not None
 
 
+def blocks(page: str) -> str:
+    """Return the Python of a page as one program."""
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S))
+
+
+# Finding 25 of the review of 0.1.0
+def test_readme_and_quick_start_find_the_best_point_and_share_a_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pages = {page: blocks(page) for page in ("README.md", "docs/quick-start.md")}
+    said = "a rate within a tenth of 0.01, depth 4, rbf"
+    for page in (*pages, "README.md"):  # in one folder, and a second time: each goes on with what it wrote
+        assert said in pages[page]
+        names: dict[str, object] = {}
+        exec(compile(pages[page], page, "exec"), names)
+        answers = [names["result"].params]
+        if page == "README.md":
+            with surefoot.load("batches.jsonl") as policy:
+                answers.append(policy.recommend().params)
+        for params in answers:
+            assert 0.009 < params["rate"] < 0.011, page
+            assert (params["depth"], params["kernel"]) == (4, "rbf"), page
+        assert str(answers[0]) in capsys.readouterr().out
+
+
 def test_the_readme_is_short_and_says_what_a_stranger_asks():
     assert len(README.splitlines()) < 200
     headings = re.findall(r"^## (.*)$", README, flags=re.MULTILINE)

@@ -175,10 +175,10 @@ def test_more_paths_than_a_tree_can_hold(monkeypatch):
     """Two places, each with a hundred ways to the other, and a tree for at most 5000 paths."""
     monkeypatch.setattr("surefoot.policy.path_tree.MANY", 5000)
     ways = Paths([[0.0], [1.0]], MoveTable({0: [[1]] * 100, 1: [[0]] * 100}), start=0)
-    policy = MacroGPO(ways, gp=GAUSS, horizon=2, seed=0)
     with pytest.raises(ValueError, match="10000 paths of 2 moves from place 0: look less far ahead"):
-        policy.ask()
-    assert not policy.events
+        PathTree.grow(GAUSS.condition(), ways, 0, 2)
+    with pytest.raises(ValueError, match=r"1.0e\+04 paths of 2 moves from place 0: lower horizon"):
+        MacroGPO(ways, gp=GAUSS, horizon=2, seed=0)
 
 
 class Standing(ModelPolicy):

@@ -10,7 +10,11 @@ __all__ = ["names"]
 
 
 def names(
-    package: str, homes: Mapping[str, Sequence[str]], modules: Mapping[str, str] | None = None
+    package: str,
+    homes: Mapping[str, Sequence[str]],
+    modules: Mapping[str, str] | None = None,
+    *,
+    missing: Callable[[str], Exception] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return what a package calls ``__getattr__``, ``__dir__`` and ``__all__``.
 
@@ -22,6 +26,8 @@ def names(
         The names each module of the package offers; the module is given relative to the package.
     modules
         Names that are modules themselves, and where they lie, in full.
+    missing
+        Makes the error for a name whose module needs a package that is not there, from a sentence that names both.
 
     Examples
     --------
@@ -37,7 +43,12 @@ def names(
 
     def find(name: str) -> Any:
         if name in home:
-            return getattr(import_module(home[name]), name)
+            try:
+                return getattr(import_module(home[name]), name)
+            except ModuleNotFoundError as error:
+                if missing is None or str(error.name).startswith("surefoot"):
+                    raise
+                raise missing(f"{package}.{name} needs {error.name}") from None
         if name in where:
             return import_module(where[name])
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Domain
+from surefoot.loop.direction import DIRECTIONS
 from surefoot.loop.errors import BudgetSpent, Exhausted, NotSupported
 from surefoot.loop.events import as_outcome
-from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED, LevelSet, Outcome, Query, Recommendation
 from surefoot.policy.improvement import ExpectedImprovement
@@ -42,7 +42,7 @@ __all__ = ["Result", "optimize"]
 
 @dataclass(frozen=True)
 class Result:
-    """What :func:`optimize` returns: the recommendation in the user's direction, and the policy for a closer look.
+    """What :func:`optimize` returns: the recommendation, and the policy for a closer look.
 
     >>> from surefoot import Box, optimize
     >>> optimize(lambda x: x[0], Box([(0.0, 1.0)]), 3, seed=0).recommendation.rule
@@ -111,11 +111,12 @@ def optimize(
         Where points may lie.
     budget : int
         Number of measurements (on ``Paths``: of moves), those already in the journal included. There are fewer when a
-        policy reaches the ``accuracy`` it was given, or when nothing is left to measure.
+        policy reaches the ``accuracy`` it was given (its ``finished`` says under which belief), or when nothing is
+        left to measure.
     policy : policy class, optional
         Which policy; ``ExpectedImprovement`` by default. ``options`` go to its constructor.
     direction : {"maximize", "minimize"}
-        Which way is better.
+        Which way is better; the policy is made with it.
     seed : int, optional
         Names all random draws of the policy.
     journal : path, optional
@@ -139,10 +140,12 @@ def optimize(
             kind = "a class such as GPUCB" if what is policy else "a function"
             raise TypeError(f"{name} must be {kind}, got {what!r}")
     caught = (catch,) if isinstance(catch, type) else tuple(catch)
-    one_of(direction, "direction", ("maximize", "minimize"))
-    log = None if journal is None else Journal(journal, direction=direction)
-    chooser = policy(domain, seed=seed, journal=log, **options)
+    if one_of(direction, "direction", DIRECTIONS) == "minimize":
+        options["direction"] = direction
+    chooser = policy(domain, seed=seed, journal=journal, **options)
     try:
+        if chooser.direction != direction:
+            raise ValueError(f"optimize would {direction}, and the policy it was given would {chooser.direction}")
         while len(chooser.history) < budget and not _accurate(chooser):
             try:
                 query = chooser.pending[0] if chooser.pending else chooser.ask()
@@ -150,13 +153,13 @@ def optimize(
                 if not chooser.history:
                     raise
                 break  # what was measured is the answer
-            _measure(chooser, query, objective, direction, caught)
+            _measure(chooser, query, objective, caught)
             if callback is not None:
                 callback(chooser, query)
         answer = chooser.recommend()
     finally:
         chooser.close()
-    return Result(answer if direction == "maximize" else answer.negated(), chooser, direction)
+    return Result(answer, chooser, direction)
 
 
 def _accurate(policy: Policy) -> bool:
@@ -169,7 +172,6 @@ def _measure(
     policy: Policy,
     query: Query,
     objective: Callable[[Any], Any],
-    direction: str,
     catch: tuple[type[Exception], ...],
 ) -> None:
     """Run the objective once and tell the policy what it gave."""
@@ -182,12 +184,12 @@ def _measure(
     try:
         result = objective(query.x if query.params is None else dict(query.params))
         stops = len(query.x) if query.x.ndim == 2 else None
-        outcome = None if isinstance(result, Generator) else _oriented(result, direction, stops)
+        outcome = None if isinstance(result, Generator) else as_outcome(result, stops)
     except catch:
         outcome = FAILED
     if outcome is None:
         try:
-            outcome = _follow(policy, query, result, direction, catch)
+            outcome = _follow(policy, query, result, catch)
         finally:
             with contextlib.suppress(*catch):
                 result.close()
@@ -201,7 +203,6 @@ def _follow(
     policy: Policy,
     query: Query,
     run: Generator[Any, Any, Any],
-    direction: str,
     catch: tuple[type[Exception], ...],
 ) -> Outcome:
     """Take a run through its epochs and return its last value; FAILED where it raised, or yielded nothing."""
@@ -209,7 +210,7 @@ def _follow(
     outcome = FAILED
     for epoch in itertools.count(1):
         try:
-            outcome = _oriented(next(run), direction)
+            outcome = as_outcome(next(run))
         except StopIteration:
             break
         except catch:
@@ -224,8 +225,3 @@ def _follow(
 def _longest(policy: Policy) -> int | None:
     """The number of epochs of a whole run, for policies that were told it."""
     return getattr(policy, "epochs", None) if policy.steps else None
-
-
-def _oriented(value: Any, direction: str, stops: int | None = None) -> Outcome:
-    outcome = as_outcome(value, stops)
-    return outcome if direction == "maximize" else outcome.negated()

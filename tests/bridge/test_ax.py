@@ -259,7 +259,7 @@ def test_failed_abandoned_and_stopped_trials():
     fresh = client.get_next_trials(1).popitem()[1]
     assert [o.failed for o in node.policy.history] == [False] * 4 + [True, True, False]
     completed = [o.value for o in node.policy.history[:4]]
-    assert node.policy.history[6].value == min(completed)  # not -100: nothing below the worst completed
+    assert node.policy.history[6].value == max(completed)  # not 100: nothing worse than the worst completed
     assert all(abs(fresh["x"] - p["x"]) > 1e-6 for p in lost.values())
     assert len(node.policy.pending) == 1  # the fresh one
 

@@ -59,7 +59,7 @@ class TestSameAsThePolicy:
         group = Group(study.trials[0].distributions)
         policy = GPUCB(group.domain, seed=group.seed(5))
         for trial in study.trials[1:]:  # the first one shows what the parameters are
-            policy = GPUCB(group.domain, seed=group.seed(5))
+            policy = GPUCB(group.domain, direction="minimize", seed=group.seed(5))
             policy._replay(events(group, study.trials[: trial.number], sign=-1.0))
             assert group.values(policy.ask().x) == trial.params
 
@@ -209,7 +209,7 @@ class TestWhatBecameOfTrials:
         group = Group({"x": X})
         told = [e for e in events(group, trials, sign=-1.0) if e["event"] == "told"]
         assert told == [
-            {"event": "told", "id": 0, "value": -3.0},
+            {"event": "told", "id": 0, "value": 3.0},
             {"event": "told", "id": 1, "value": None},
             {"event": "told", "id": 2, "value": None},
         ]
@@ -225,7 +225,7 @@ class TestWhatBecameOfTrials:
         assert kinds == [("asked", None), ("cancelled", None), ("asked", None), ("told", 2.0)]
 
     @pytest.mark.parametrize(
-        ("pruned", "value"), [("value", [-4.0, -1.0, -4.0, None]), ("failed", [-4.0, None, None, None])]
+        ("pruned", "value"), [("value", [4.0, 1.0, 4.0, None]), ("failed", [4.0, None, None, None])]
     )
     def test_pruned_trials(self, pruned, value):
         trials = [
@@ -257,8 +257,8 @@ class TestWhatBecameOfTrials:
         policy = study.sampler.policy(study)
         reports = policy.reports()
         assert [len(reports[i]) for i in range(5)] == [10, 10, 5, 10, 10]
-        assert reports[0][1] == -(study.trials[0].params["x"] + 1.0)
-        assert policy.history[2].value == -study.trials[2].value  # as it is: the belief knows the epoch
+        assert reports[0][1] == study.trials[0].params["x"] + 1.0
+        assert policy.history[2].value == study.trials[2].value  # as it is: the belief knows the epoch
 
     def test_notes_come_back(self):
         class Diary(RandomSearch):

@@ -114,12 +114,12 @@ class TestSkipped:
             warnings.simplefilter("error")  # said once
             assert transfer.tasks(Group(space), sign=-1.0) is tasks
 
-    def test_values_are_scores_in_the_present_ranges(self):
+    def test_values_are_as_they_were_told_in_the_present_ranges(self):
         study = earlier(0.0, n=10)
         group = Group(study.trials[0].distributions)
         narrow = Group({**study.trials[0].distributions, "width": optuna.distributions.IntDistribution(32, 64, step=8)})
         [task] = Transfer([study]).tasks(group, sign=-1.0)
-        np.testing.assert_array_equal(task.y, [-t.value for t in study.trials])
+        np.testing.assert_array_equal(task.y, [t.value for t in study.trials])
         assert group.values(task.X[3]) == study.trials[3].params
         [inside] = Transfer([study]).tasks(narrow, sign=-1.0)
         assert len(inside) == sum(t.params["width"] >= 32 for t in study.trials) < 10

@@ -396,6 +396,21 @@ def test_vectors_for_an_impossible_round_leave_no_trace(tmp_path):
         assert (before == -1).all()
 
 
+# Finding 10 of the review of 0.1.0
+def test_a_federation_does_not_go_on_with_a_ledger_that_was_never_charged_for_it(tmp_path):
+    options = {"journal": tmp_path / "public.jsonl", "vectors": tmp_path / "vectors.jsonl"}
+    ledger = Ledger(epsilon=100.0, delta=1e-3, method="rdp")
+    with private(ledger=ledger, **options) as coordinator:
+        feed(coordinator, vectors())
+        coordinator.release(0)
+    for _ in range(2):
+        with pytest.raises(SurefootError, match="this ledger has no charge for it") as caught:  # kept, with its files
+            private(ledger=Ledger(epsilon=100.0, delta=1e-3, method="rdp"), **options)
+    with private(ledger=ledger, **options) as again:
+        assert again.round == 1
+    del caught
+
+
 @pytest.mark.parametrize("wrong", [{"ledger": "ledger.jsonl"}, {"weighting": 3}])
 def test_a_ledger_and_a_weighting_are_objects(wrong):
     with pytest.raises(TypeError, match=f"{next(iter(wrong))} must be a"):

@@ -131,6 +131,50 @@ def _stopping(real, after):
     return scores
 
 
+# Finding 18 of the review of 0.1.0
+@pytest.mark.parametrize("layout", [None, "given"])
+def test_files_with_channels_first_and_last_are_the_same_images(home, layout):
+    rng = np.random.default_rng(1)
+    last = rng.uniform(0.3, 0.6, (4, 20, 20, 3))
+    last[np.arange(4), :, :, [0, 1, 2, 0]] += 0.2
+    found = {}
+    for name, images in (("NHWC", last), ("NCHW", np.moveaxis(last, -1, 1))):
+        np.savez(home / f"{name}.npz", images=images, labels=[0, 1, 2, 0])
+        pictures = read_images(home / f"{name}.npz", layout=layout and name)
+        assert pictures.images.shape == (4, 20, 20, 3)
+        np.testing.assert_array_equal(pictures.images, last)
+        settings = {"radius": 0.05, "method": "square", "budget": 60, "logits": True, "channels": "first"}
+        screen = Console(file=io.StringIO())
+        found[name] = attack(
+            name_of(home, "first_logits"), home / f"{name}.npz", out=home / name, picture=False, console=screen,
+            layout=layout and name, **settings,
+        )  # fmt: skip
+        assert json.loads((home / name / "report.json").read_text())["accuracy"] == 1.0
+        assert np.load(home / name / "adversarial" / "00000.npy").shape == (3, 20, 20)
+    assert found["NHWC"] == found["NCHW"]
+
+
+# Finding 18 of the review of 0.1.0
+@pytest.mark.parametrize(
+    ("shape", "layout", "said"),
+    [
+        ((4, 20, 20, 20), None, r"20 \(NCHW\) or 20 \(NHWC\) channels; images have at most 4"),
+        ((4, 3, 20, 20), "NHWC", r"read as NHWC, 20 channels; images have at most 4"),
+        ((4, 20, 20, 3), "NCHW", r"read as NCHW, 20 channels"),
+        ((4, 5, 20, 20), None, r"5 \(NCHW\) or 20 \(NHWC\) channels"),
+        ((4, 3, 8, 3), None, r"can be read in two ways; say --layout NCHW or --layout NHWC"),
+        ((4, 3, 8, 3), "CHWN", r"the layout is NCHW or NHWC, got 'CHWN'"),
+    ],
+)
+def test_a_layout_that_the_shape_does_not_tell_is_not_guessed(home, shape, layout, said):
+    np.savez(home / "odd.npz", images=np.full(shape, 0.5))
+    with pytest.raises(ValueError, match=said):
+        read_images(home / "odd.npz", layout=layout)
+    if said.startswith("can be read"):
+        assert read_images(home / "odd.npz", layout="NCHW").images.shape == (4, 8, 3, 3)
+        assert read_images(home / "odd.npz", layout="NHWC").images.shape == (4, 3, 8, 3)
+
+
 def test_a_torn_line_is_made_again(home):
     whole, _ = run(home)
     log = home / "out" / "attacks.jsonl"

@@ -55,8 +55,13 @@ def run(folder, width=100, terminal=False, **options):
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.getvalue()).replace("\r", "\n")
 
 
+def untimed(path):
+    """The lines of a journal, without the times at which they were written."""
+    return re.sub(r',"at":[\d.]+', "", path.read_text())
+
+
 def journal(folder):
-    return (folder / "journal.jsonl").read_text()
+    return untimed(folder / "journal.jsonl")
 
 
 def told(path):
@@ -70,7 +75,7 @@ def test_the_first_run_makes_earlier_studies_and_the_next_ones_keep_them(folder,
     assert [file.stem for file in files] == ["coarse-digits", "odd-or-even", "wines"]
     for file in files:
         assert len(Task.from_journal(file)) == 3
-        assert file.read_bytes() == (folder / "earlier" / file.name).read_bytes()  # the same anywhere
+        assert untimed(file) == untimed(folder / "earlier" / file.name)  # the same anywhere
     assert "earlier studies to learn from" not in run(new, trials=2)
 
 
@@ -158,7 +163,7 @@ def test_a_killed_demo_goes_on_where_it_was(name, runs, tmp_path, storage, folde
     run(folder, trials=6)
     assert journal(killed) == journal(folder)
     for file in storage.glob("*.jsonl"):
-        assert (killed / "earlier" / file.name).read_bytes() == file.read_bytes()
+        assert untimed(killed / "earlier" / file.name) == untimed(file)
 
 
 def test_a_network_learns_and_epochs_add_up(small):

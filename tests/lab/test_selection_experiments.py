@@ -97,7 +97,7 @@ def test_a_repetition_is_a_function_of_its_number(id, data):
     ("id", "verdicts"),
     [
         ("pro/greedy-failure", ["holds", "fails"]),
-        ("pro/oracle-counts", ["holds", "holds", "holds", "holds"]),
+        ("pro/oracle-counts", ["holds", "holds", "holds", "undecided"]),  # a mean over three instances
         ("oblivious-greedy/guarantee-surface", ["holds", "holds", "fails"]),
         ("oblivious-greedy/ratios", ["fails", "holds", "holds"]),
     ],

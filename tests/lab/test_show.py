@@ -17,7 +17,6 @@ from surefoot import (
     ExpectedImprovement,
     Float,
     Int,
-    Journal,
     RandomSearch,
     Space,
     optimize,
@@ -49,10 +48,10 @@ def loss(params):
 
 def test_a_journal_is_shown_while_another_writes_it(tmp_path):
     path = tmp_path / "run.jsonl"
-    policy = RandomSearch(SPACE, seed=0, journal=Journal(path, direction="minimize"))
+    policy = RandomSearch(SPACE, seed=0, direction="minimize", journal=path)
     queries = policy.ask(5)
     for query in queries[:2]:
-        policy.tell(query, -loss(query.params))
+        policy.tell(query, loss(query.params))
     policy.tell(queries[2], None)
     policy.cancel(queries[3])
     before = path.read_bytes()
@@ -68,7 +67,7 @@ def test_a_journal_is_shown_while_another_writes_it(tmp_path):
     assert f"expect {best:.4g}" in text
     assert "Pending" in text
     assert "learning [rate]" in text
-    policy.tell(queries[4], -9.0)  # the writer was not disturbed
+    policy.tell(queries[4], 9.0)  # the writer was not disturbed
     policy.close()
     assert len(surefoot.load(path).history) == 4
 
@@ -82,6 +81,21 @@ def test_every_line_fits(tmp_path, width):
     assert all(len(line) <= width for line in text.splitlines() if line not in pasted)
     assert len(pasted) == 3
     assert "\x1b" not in text
+
+
+# Finding 15 of the review of 0.1.0
+def test_the_chart_leaves_blank_what_is_far_worse_and_says_so(tmp_path):
+    path = tmp_path / "run.jsonl"
+    policy = RandomSearch(Box.unit(1), seed=0, journal=path)
+    for value in (-1e6, -3e5, *np.linspace(0.9, 1.0, 18)):
+        policy.tell(policy.ask(), value)
+    policy.close()
+    _, text = printed(path)
+    assert "2 values below the chart, lowest -1e6" in text
+    chart = [line for line in text.splitlines() if "┤" in line]
+    assert chart[0].split("┤")[0].strip() == "1"
+    assert chart[-1].split("┤")[0].strip() == "0.9"  # the lowest that is drawn was measured
+    assert chart[-1].split("┤ ")[1].startswith(" ")
 
 
 def test_the_best_runs_come_first_and_only_the_top(tmp_path):
@@ -99,14 +113,14 @@ def test_the_best_runs_come_first_and_only_the_top(tmp_path):
 
 def test_curves_of_finished_and_pending_runs(tmp_path):
     path = tmp_path / "run.jsonl"
-    with Stepped(SPACE, seed=0, journal=Journal(path, direction="minimize")) as policy:
+    with Stepped(SPACE, seed=0, direction="minimize", journal=path) as policy:
         first, second = policy.ask(2)
         for step in range(1, 9):
-            policy.report(first, step, -1.0 / step)
+            policy.report(first, step, 1.0 / step)
         policy.tell(first)
-        policy.report(second, 1, -0.1)
+        policy.report(second, 1, 0.1)
         policy.report(second, 2, None)
-        policy.report(second, 3, -0.9)
+        policy.report(second, 3, 0.9)
         _, text = printed(path, width=100)
     assert "█▄▃▂▂▁▁▁" in text  # a loss that falls
     finished, pending = text.split("Pending")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from surefoot import BOBOS, RMGPUCB, Box, Float, Int, Journal, RandomSearch, Space, Task, optimize
+from surefoot import BOBOS, RMGPUCB, Box, Float, Int, RandomSearch, Space, Task, optimize
 from surefoot.cli import app
 from surefoot.lab.storage import as_begun, earlier_studies, trust
 from surefoot.lab.tune import tune
@@ -66,7 +66,7 @@ def run(function="loss", **options):
 
 
 def test_a_folder_gives_what_serves_and_says_what_does_not(folder):
-    with RandomSearch(Box.unit(3), seed=0, journal=Journal("studies/boxes.jsonl", direction="minimize")) as policy:
+    with RandomSearch(Box.unit(3), seed=0, direction="minimize", journal="studies/boxes.jsonl") as policy:
         policy.tell([0.5, 0.5, 0.5], 1.0)
     with RandomSearch(SPACE, seed=0, journal="studies/upwards.jsonl") as policy:
         policy.tell({"rate": 0.1, "depth": 2}, 1.0)
@@ -106,7 +106,7 @@ def test_tuning_learns_from_a_folder_in_the_right_direction(folder):
     policy = result.policy
     assert type(policy) is RMGPUCB
     assert "learning from alike, 9 runs" in text
-    best = min(earlier_studies(["studies"], SPACE, direction="minimize").tasks[0].y * -1)
+    best = min(earlier_studies(["studies"], SPACE, direction="minimize").tasks[0].y)
     assert result.value < best + 0.5
     assert policy.weights[0] > 0.8
     assert f"weights of earlier studies: {trust(policy)}" in text

@@ -572,5 +572,8 @@ def test_best_moves_refuses_nonsense():
 def test_a_batch_has_no_two_copies_of_one_candidate(rule):
     policy = rule(Candidates([[0.0], [0.0], [0.1], [0.1]]), gp=GP(SE(0.01), noise=1e-4), seed=0)
     assert sorted(query.x[0] for query in policy.ask(2)) == [0.0, 0.1]
+    assert len(policy.ask(3)) == 3  # noise makes them worth a second measurement
+    exact = rule(policy.domain, gp=GP(SE(0.01), noise=0.0), seed=0)
+    assert sorted(query.x[0] for query in exact.ask(2)) == [0.0, 0.1]
     with pytest.raises(Exhausted):
-        policy.ask()
+        exact.ask()

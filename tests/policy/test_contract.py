@@ -331,9 +331,23 @@ class FederatedContract(PolicyContract):
             policy.receive(Broadcast(number, policy.shared.hash, policy.regions.parts, vectors))
         return super().ask(policy)
 
+    def wrapped(self, policy, **options):
+        pytest.skip("messages go to an agent, not through what wraps it")
+
 
 class TestAgent(FederatedContract):
     pass
+
+
+class TestAgentAlone(PolicyContract):
+    """Without messages: Thompson sampling, in another policy too."""
+
+    policy = Agent
+    options = {"initial": 2, "draw_features": 128}
+
+    def build(self, domain, **options):
+        features = SharedFeatures(domain.encoded_dimension, 20, lengthscale=0.4, noise=0.01, seed=5)
+        return super().build(domain, features=features, **options)
 
 
 class TestAgentInARegion(FederatedContract):

@@ -244,7 +244,7 @@ def test_optimize_hands_the_level_set_on():
             GRID,
             20,
             policy=GPLSE,
-            threshold=0.3,
+            threshold=sign * 0.3,
             gp=PRIOR,
             direction=direction,
             seed=0,

@@ -98,6 +98,22 @@ def test_the_certificate_bounds_the_loss():
     assert short.certificate.loss == pytest.approx(0.0, abs=1e-9)  # one move ahead nothing is left open
 
 
+# Finding 11 of the review of 0.1.0: what is certified is the search, under the belief of that ask
+def test_the_certificate_bounds_the_loss_under_a_fitted_belief():
+    policy = diver(horizon=2, samples=50, gp=None)
+    for row in (0, 40, 200, 214, 222, 240, 300, 430):
+        policy.tell(GRID[row], FIELD[row])
+    belief = policy.posterior()
+    policy.ask()
+    tree = PathTree.grow(belief, policy.domain, MIDDLE, 2)
+    real = np.mean(
+        [sampled(tree, Shared.draw(tree, 4096, np.random.default_rng(i), "sobol")) for i in range(4)], axis=0
+    )
+    chosen = policy.domain.moves(MIDDLE).tolist().index(policy.queries[0].note["stops"])
+    assert 0.0 <= real.max() - real[chosen] <= policy.certificate.loss
+    assert policy.certificate.confidence == 1.0
+
+
 def test_epsilon_chooses_the_number_of_samples():
     rough = {"horizon": 2, "gp": GP(SE(1.0), noise=0.1), "length": 1, "budget": 2}
     loose, strict = (diver(epsilon=epsilon, **rough) for epsilon in (8.0, 0.8))

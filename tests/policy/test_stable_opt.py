@@ -10,9 +10,7 @@ from surefoot import (
     BOBOS,
     GP,
     GPUCB,
-    RGPUCB,
     SE,
-    TVGPUCB,
     AroundEstimate,
     Ball,
     Box,
@@ -385,9 +383,6 @@ class TestRobustReport:
             RobustReport(GPUCB(Candidates(AXIS)), 0.1)
         with pytest.raises(NotSupported, match="needs groups of named choices, not a Space"):
             RobustReport(GPUCB(Space(x=Float(0.0, 1.0))), Groups(["a"]))
-        for drifting in (TVGPUCB(Box.unit(1), forgetting=0.1), RGPUCB(Box.unit(1), block=3)):
-            with pytest.raises(NotSupported, match="does not know of time"):
-                RobustReport(drifting, Ball(0.1))
 
     def test_reports_end_with_the_run(self):
         policy = RobustReport(BOBOS(Box.unit(1), epochs=4, seed=0), Ball(0.1))

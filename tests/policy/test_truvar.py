@@ -387,8 +387,8 @@ def test_an_excluded_point_returns_unless_sets_are_monotone():
 def test_an_ask_that_is_taken_back_leaves_no_memory():
     """A batch that cannot be filled is undone whole, together with what its queries had decided."""
     three = Candidates([[0.0], [1.0], [2.0]])
-    policy = TruVaR(three, gp=GP(SE(0.5), noise=1e-4), scale=2.0, goal="level", threshold=0.0, seed=0)
-    twin = TruVaR(three, gp=GP(SE(0.5), noise=1e-4), scale=2.0, goal="level", threshold=0.0, seed=0)
+    policy = TruVaR(three, gp=GP(SE(0.5), noise=1e-6), scale=2.0, goal="level", threshold=0.0, seed=0)
+    twin = TruVaR(three, gp=GP(SE(0.5), noise=1e-6), scale=2.0, goal="level", threshold=0.0, seed=0)
     for p in (policy, twin):
         p.tell([0.0], 1.0)
     with pytest.raises(surefoot.Exhausted):

@@ -304,6 +304,20 @@ def test_a_resumed_curator_releases_and_answers_the_same(tmp_path):
         Curator(table() + 1, None, GaussianRelease(epsilon=2.0, delta=1e-5, bounds=[(0.0, 1.0)] * 2), asks=5, path=path)
 
 
+# Finding 10 of the review of 0.1.0
+def test_a_run_does_not_go_on_with_a_ledger_that_was_never_charged_for_it(tmp_path):
+    """A ledger that was deleted, and made anew, would be a fresh budget for the next release of the same rows."""
+    options = {"path": tmp_path / "curator.jsonl"}
+    with Ledger(epsilon=4.0, delta=1e-4) as ledger, curator(ledger=ledger, **options) as first:
+        first.release()
+    for _ in range(2):
+        with pytest.raises(SurefootError, match="this ledger has no charge for it") as caught:  # kept, and its curator
+            curator(ledger=Ledger(epsilon=4.0, delta=1e-4), **options)
+    with curator(ledger=ledger, **options) as again:
+        assert again.state == "released"
+    del caught
+
+
 def test_a_file_with_events_that_no_curator_writes_is_refused(tmp_path):
     unknown, early = tmp_path / "unknown.jsonl", tmp_path / "early.jsonl"
     for path, event in ((unknown, {"event": "burnt"}), (early, {"event": "asked", "step": 0, "index": 4})):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
 import os
 import pickle
@@ -222,6 +223,58 @@ def test_a_failed_write_closes_the_ledger(tmp_path, monkeypatch):
     with pytest.raises(SurefootError, match="closed"):
         ledger.charge(GaussianEvent(9.0))
     assert len(made(tmp_path / "l.jsonl").entries) == 1
+
+
+# Finding 2 of the review of 0.1.0
+@pytest.mark.parametrize("call", ["pwrite", "write", "fsync"])
+@pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT", "EIO", "EFBIG", "EINTR", "EROFS"])
+def test_a_charge_that_cannot_be_written_is_refused_and_the_ledger_opens_again_in_this_process(
+    tmp_path, monkeypatch, call, code
+):
+    path = tmp_path / "l.jsonl"
+    if call == "write":
+        monkeypatch.delattr(os, "pwrite", raising=False)
+    ledger = made(path)
+    ledger.charge(GaussianEvent(9.0), step=0)
+
+    def broken(*_):
+        raise OSError(getattr(errno, code), code)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, broken)
+        with pytest.raises(OSError, match=code) as caught:  # kept, and with it the ledger
+            ledger.charge(GaussianEvent(9.0), step=1)
+    assert [entry.note["step"] for entry in ledger.entries] == [0]
+    with made(path) as again:
+        assert (again.head, again.spent(), again.entries) == (ledger.head, ledger.spent(), ledger.entries)
+        again.charge(GaussianEvent(9.0), step=2)
+    assert [entry.note["step"] for entry in made(path).entries] == [0, 2]
+    del caught
+
+
+# Finding 10 of the review of 0.1.0
+@pytest.mark.skipif(os.name != "posix", reason="a file that is open cannot be deleted")
+@pytest.mark.parametrize("harm", ["deleted", "replaced", "cut"])
+def test_a_ledger_that_is_deleted_or_replaced_is_refused_and_no_fresh_budget(tmp_path, harm):
+    path = tmp_path / "l.jsonl"
+    ledger = made(path)
+    fresh = path.read_bytes()
+    ledger.charge(GaussianEvent(1.5), step=0)
+    whole = path.read_bytes()
+    path.unlink()
+    if harm == "replaced":
+        path.write_bytes(fresh)
+    elif harm == "cut":
+        path.write_bytes(b"")
+    with pytest.raises(SurefootError, match="was deleted, or another file is in its place"):
+        ledger.charge(GaussianEvent(9.0), step=1)
+    assert len(ledger.entries) == 1
+    for _ in range(2):
+        with pytest.raises(SurefootError, match="was deleted after it was charged"):
+            made(path)
+    path.write_bytes(whole)
+    with made(path) as again:
+        assert again.spent() == ledger.spent()
 
 
 def test_many_threads_share_one_budget():

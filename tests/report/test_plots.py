@@ -30,8 +30,7 @@ def test_trace_draws_the_best_so_far(policy, direction, sign):
     axes = report.trace(policy, direction=direction, label="cost").axes[0]
     (line,) = axes.lines
     best = sign * np.maximum.accumulate(policy.data()[1])
-    low, high = View(policy, direction).window()
-    np.testing.assert_allclose(line.get_ydata(), np.clip(best, low, high))
+    np.testing.assert_allclose(line.get_ydata(), best)
     assert axes.get_ylabel() == "cost"
 
 
@@ -77,7 +76,74 @@ def test_far_worse_values_do_not_hide_the_good_ones():
     low, high = View(policy).window()
     assert 0.5 < low < 0.9
     assert high == 1.0
-    assert "1 far worse value" in report.trace(policy).axes[0].get_title(loc="left")
+    assert report.trace(policy).axes[0].get_title(loc="left") == "1 value below the axis, lowest -1e6"
+
+
+def heights(axes):
+    """All heights that are drawn as values: points and corners of lines, in the units of the axis."""
+    points = [c.get_offsets()[:, 1] for c in axes.collections if c.get_offset_transform() == axes.transData]
+    lines = [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines if line.get_transform() == axes.transData]
+    found = np.concatenate([np.ma.filled(np.ma.asarray(part, dtype=float), np.nan) for part in [*points, *lines]])
+    return found[~np.isnan(found)]
+
+
+# Finding 15 of the review of 0.1.0
+@pytest.mark.parametrize(
+    ("sign", "where"), [(1.0, "below the axis, lowest -1e6"), (-1.0, "above the axis, highest 1e6")]
+)
+def test_no_chart_draws_a_value_that_nobody_measured(sign, where):
+    direction = "maximize" if sign > 0 else "minimize"
+    policy = RandomSearch(Box.unit(2), seed=0)
+    policy.tell(policy.ask(), None)  # this one failed: it has no height at all
+    for value in [-1e6, -5e4, -3e5, *np.linspace(0.9, 1.0, 20)]:
+        policy.tell(policy.ask(), value)
+    measured = sign * policy.data()[1]
+    for figure in (report.trace(policy, direction=direction), report.slices(policy, direction=direction)):
+        for axes in figure.axes:
+            assert set(heights(axes)) <= set(measured)
+            assert axes.get_title(loc="left") == f"3 values {where}"
+            low, high = sorted(axes.get_ylim())
+            carets = [
+                c for c in axes.collections if c.get_offset_transform() != axes.transData and len(c.get_offsets())
+            ]
+            assert sum(len(c.get_offsets()) for c in carets) == 3 + 1  # and the failed one
+            assert -1e3 < low < high < 1e3
+    axes = report.parallel(policy, direction=direction, label="score").axes[0]
+    assert axes.get_title(loc="left") == f"3 values {where.replace('the axis', 'score')}"
+    ends = np.array([line.get_ydata()[-1] for line in axes.lines if len(line.get_ydata()) == 3])
+    assert np.isnan(ends).sum() == 3
+    assert sum(note.arrow_patch is not None for note in axes.texts) == 3
+
+
+# Finding 15 of the review of 0.1.0
+def test_learning_curves_keep_their_values_and_say_what_is_cut_off():
+    class Followed(RandomSearch):
+        steps = True
+
+    policy = Followed(Box.unit(1), seed=0)
+    reported = set()
+    for last in (-1e6, *np.linspace(0.9, 1.0, 12)):
+        query = policy.ask()
+        for step, value in enumerate((0.5 * last, last), start=1):
+            policy.report(query, step, value)
+            reported.add(value)
+        policy.tell(query)
+    axes = report.curves(policy).axes[0]
+    assert set(heights(axes)) <= reported
+    assert axes.get_title(loc="left") == "2 values below the axis, lowest -1e6"
+    assert sum(len(c.get_offsets()) for c in axes.collections) == 1  # the end of that run, at the edge
+    assert axes.get_ylim()[0] > -10
+
+
+def test_a_map_that_leaves_out_what_is_far_worse_says_how_far_it_goes():
+    policy = ExpectedImprovement(Box.unit(2), seed=0)
+    for x in np.random.default_rng(0).random((24, 2)):
+        policy.tell(x, -1e4 if x[0] > 0.9 else -((x[0] - 0.3) ** 2))
+    figure = report.map2d(policy)
+    assert figure.axes[0].get_title(loc="left").startswith("down to -")
+    assert figure.axes[1].get_title(loc="left") == ""
+    filled = figure.axes[0].collections[0]
+    assert filled.extend in ("min", "both")
 
 
 def test_a_window_of_no_values():

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import surefoot
 from surefoot import Box, RandomSearch, report
-from surefoot.loop.journal import Journal
 from surefoot.report.curves import lengths
 from surefoot.report.view import View, few
 
@@ -25,20 +24,20 @@ class StepByStep(RandomSearch):
 
     @property
     def stopped(self):
-        ended = {id: (max(curve), curve[max(curve)]) for id, curve in self.reports().items()}
+        ended = {id: (max(curve), curve[max(curve)]) for id, curve in self._reports.items()}
         return {id: "worse than 0.3" for id, (step, value) in ended.items() if step == 4 and value < 0.3}
 
 
-def follow(policy, runs=8):
+def follow(policy, sign=1.0, runs=8):
     for _ in range(runs):
         query = policy.ask()
         for step in range(1, EPOCHS + 1):
             value = query.x[0] * (1.0 - 0.5**step)
-            policy.report(query, step, value)
+            policy.report(query, step, sign * value)
             if step == 4 and value < 0.3:
                 break
         policy.tell(query)
-    policy.report(policy.ask(), 1, 0.2)
+    policy.report(policy.ask(), 1, sign * 0.2)
     return policy
 
 
@@ -96,8 +95,8 @@ def test_there_is_nothing_to_draw_without_reports():
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_page_of_a_journal_tells_which_runs_were_stopped(direction, tmp_path):
-    log = Journal(tmp_path / "run.jsonl", direction=direction)
-    policy = follow(StepByStep(Box.unit(2), seed=0, journal=log))
+    sign = -1.0 if direction == "minimize" else 1.0
+    policy = follow(StepByStep(Box.unit(2), seed=0, direction=direction, journal=tmp_path / "run.jsonl"), sign)
     policy.close()
     with surefoot.load(tmp_path / "run.jsonl") as again:
         html = report.page(again, tmp_path / "run.html").read_text(encoding="utf-8")
@@ -107,10 +106,7 @@ def test_page_of_a_journal_tells_which_runs_were_stopped(direction, tmp_path):
     assert f"{stopped} of 9 runs were stopped early, which saved {6 * stopped} of {used + 6 * stopped} steps" in html
     assert html.count("<td>worse than 0.3</td>") == html.count("<td>stopped</td>") == stopped
     assert "<h2>Learning curves</h2>" in html
-    sign = -1.0 if direction == "minimize" else 1.0
-    assert [row.curve for row in rows] == [
-        {step: sign * value for step, value in curve.items()} for curve in policy.reports().values()
-    ]
+    assert [row.curve for row in rows] == list(policy.reports().values())
     assert [row.stopped is not None for row in rows] == [id in again.stopped for id in range(9)]
 
 

@@ -360,6 +360,54 @@ def test_bad_input_is_one_line_and_status_2(change, said, folder, monkeypatch, c
     assert not list(folder.glob("wages.csv.*"))  # no file was made
 
 
+# Finding 16 of the review of 0.1.0
+def test_a_mistyped_bound_stops_before_anything_is_spent(folder, sqlite_server, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    mistyped = ["--bounds", "salary_secret=10000:200000", "--bounds", "age_secret=18:60"]
+    given = ["curate", "wages.csv", "--objective", "hidden_lab.py:secret_objective", "--server", sqlite_server.url]
+    given += ["--token", sqlite_server.token("owner"), "--epsilon", "3", "--delta", "1e-5", "--asks", "3"]
+    before = sorted(folder.iterdir())
+    assert command(*given, *mistyped, "--no-preflight", monkeypatch=monkeypatch) == 2
+    error = capsys.readouterr().err
+    assert re.search(
+        r"\d\d\.\d % of column age_secret lie outside --bounds age_secret=18:60 and would be clipped", error
+    )
+    assert "nothing was released or charged" in error
+    assert "--bounds COLUMN=LOW:HIGH" in error
+    assert "--yes" in error
+    assert "salary_secret" not in error  # its bounds hold
+    assert error.count("\n") == 1
+    assert [path for path in sorted(folder.iterdir()) if path.name != "__pycache__"] == before  # no file, no ledger
+    assert command(*given, *mistyped, "--dry-run", monkeypatch=monkeypatch) == 0
+    assert "% of column age_secret lie outside" in capsys.readouterr().out
+    right = [*mistyped[:3], "age_secret=18:90"]
+    assert command(*given, *right, "--no-preflight", monkeypatch=monkeypatch) == 0  # the budget is still there
+    assert "use line" in capsys.readouterr().out
+    # The release is made: what differs is named by the options of the command, and how to go on is said.
+    assert command(*given, *mistyped, "--yes", "--no-preflight", monkeypatch=monkeypatch) == 2
+    error = capsys.readouterr().err
+    assert "was made and paid for with other settings: --bounds" in error
+    assert "--state" in error
+    assert "surefoot.load" not in error
+    other = ["--state", "other.jsonl", "--no-preflight"]
+    assert command(*given, *mistyped, "--yes", *other, monkeypatch=monkeypatch) == 2
+    assert "Nothing was released. --budget is set by the first command" in capsys.readouterr().err
+    assert command(*given, *right, *other, "--budget", "9", monkeypatch=monkeypatch) == 2
+    assert "give --budget 3.0, and the same --delta" in capsys.readouterr().err
+
+
+def test_with_yes_a_clipped_column_is_released(folder, sqlite_server, monkeypatch):
+    narrow = ["salary_secret=10000:200000", "age_secret=18:60"]
+    with pytest.raises(ValueError, match="would be clipped"):
+        run(folder, sqlite_server, monkeypatch, bounds=narrow, quiet=True)
+    result, said = run(folder, sqlite_server, monkeypatch, bounds=narrow, yes=True)
+    assert result.answered == 6
+    assert "% of column age_secret lie outside" in said
+    again, said = run(folder, sqlite_server, monkeypatch, bounds=narrow)  # it was agreed to, and is made: it goes on
+    assert again.line == result.line
+    assert "lie outside" not in said
+
+
 def test_a_dry_run_leaves_nothing(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     before = sorted(folder.iterdir())

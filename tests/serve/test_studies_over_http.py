@@ -11,6 +11,7 @@ import pytest
 import surefoot
 from surefoot import GP, SE, Box, Candidates, Choice, Client, Dives, Float, Int, Outcome, Paths, Space
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.loop.events import timeless
 from surefoot.serve import Conflict, NotFound
 
 SPACE = Space(rate=Float(1e-4, 1e-1, log=True), depth=Int(1, 9), kind=Choice(["a", "b"]))
@@ -47,7 +48,7 @@ def test_what_numpy_makes_is_taken_as_at_home(client):
     home = surefoot.TVGPUCB(Box([(0.0, 1.0)]), forgetting=0.1, seed=3)
     assert study.ask(np.int64(2), time=np.int64(1)) == home.ask(np.int64(2), time=np.int64(1))
     study.tell(np.int64(0), np.array([2.0]))
-    assert study.trace()[-1] == {"event": "told", "id": 0, "value": 2.0}
+    assert timeless(study.trace())[-1] == {"event": "told", "id": 0, "value": 2.0}
     runs = client.create("runs", Box([(0.0, 1.0)]), policy="BOBOS", epochs=5)
     query = runs.ask()
     assert not runs.report(query, np.int64(1), np.float32(0.5)).stop
@@ -90,7 +91,7 @@ def test_outcomes_of_every_kind_arrive(client):
     study.tell(queries[2], float("nan"))
     study.cancel(queries[3])
     study.tell([0.25], 1.0)
-    events = study.trace()[4:]
+    events = timeless(study.trace()[4:])
     assert events == [
         {"event": "told", "id": 0, "value": 2.0, "noise": 0.1, "cost": 3.0, "time": 4.0},
         {"event": "told", "id": 1, "value": None},
@@ -100,7 +101,7 @@ def test_outcomes_of_every_kind_arrive(client):
     ]
     info = study.info()
     assert (info["told"], info["failed"], info["pending"], info["best"]) == (2, 2, 0, 1.0)
-    assert study.trace(after=8) == events[4:]
+    assert timeless(study.trace(after=8)) == events[4:]
 
 
 def test_what_is_sent_again_is_done_once(client, server):
@@ -164,21 +165,21 @@ def test_more_than_the_service_gives_at_once_and_what_was_told_are_refused(clien
 def test_runs_are_followed_and_stopped(client):
     options = {"epochs": 20}
     study = client.create("steps", Box([(0.0, 1.0)]), policy="BOBOS", direction="minimize", seed=0, **options)
-    home = surefoot.BOBOS(Box([(0.0, 1.0)]), seed=0, **options)
+    home = surefoot.BOBOS(Box([(0.0, 1.0)]), direction="minimize", seed=0, **options)
     stopped = 0
     for run in range(4):
         query, same = study.ask(), home.ask()
         for epoch in range(1, 21):
             value = 0.1 + 0.3 * run + 0.5**epoch
             advice = study.report(query, epoch, value)
-            assert advice == home.report(same, epoch, -value)
+            assert advice == home.report(same, epoch, value)
             if advice.stop:
                 stopped += 1
                 break
         study.tell(query)
         home.tell(same)
     assert study.info()["stopped"] == len(home.stopped)
-    assert study.info()["best"] == -max(o.value for o in home.history)
+    assert study.info()["best"] == min(o.value for o in home.history)
 
 
 def test_policies_refuse_over_http_as_at_home(client):
@@ -326,3 +327,64 @@ def test_a_policy_inside_a_policy_and_earlier_tasks(client):
     study = client.create("tasks", Box([(0.0, 1.0)]), policy="RMGPUCB", seed=0, tasks=tasks)
     home = surefoot.RMGPUCB(Box([(0.0, 1.0)]), seed=0, tasks=tasks)
     assert study.ask() == home.ask()
+
+
+# Finding 14 of the review of 0.1.0
+def test_telling_an_asked_point_by_its_parameters_closes_its_query(client):
+    study = client.create("restarted", Space(depth=Int(1, 5)), policy="RandomSearch", direction="minimize", seed=0)
+    for number in range(6):
+        query = study.ask()
+        study.tell(dict(query.params), float(query.params["depth"]))
+        info = study.info()
+        assert (info["pending"], info["told"]) == (0, number + 1)
+    assert info["best"] == min(event["value"] for event in study.trace() if event["event"] == "told")
+
+
+def test_options_that_hold_values_are_in_the_sign_of_the_values(client):
+    line = Candidates(np.linspace(0.0, 1.0, 11))
+    options = {"threshold": 0.25, "gp": GP(SE(0.3), noise=1e-4)}
+    study = client.create("limit", line, policy="GPLSE", direction="minimize", seed=0, **options)
+    home = surefoot.GPLSE(line, direction="minimize", seed=0, **options)
+    for _ in range(6):
+        query, same = study.ask(), home.ask()
+        assert query == same
+        study.tell(query, query.x[0] ** 2)
+        home.tell(same, query.x[0] ** 2)
+    assert study.recommend() == home.recommend()
+    assert study.recommend().threshold == 0.25
+    shown = client.study(study.id).info()
+    assert shown["direction"] == "minimize"
+    assert shown["options"]["threshold"] == 0.25
+    assert "direction" not in shown["options"]
+    with pytest.raises(ValueError, match="'direction' stands beside the options"):
+        client._transport.send(
+            "POST",
+            "/studies",
+            {"name": "x", "policy": "GPUCB", "domain": line.to_dict(), "options": {"direction": "minimize"}},
+        )
+
+
+def test_a_minimized_study_of_0_1_has_its_options_turned():
+    """Its row says nothing of the direction among the options: those, and its events, are of the negated function."""
+    from surefoot.serve.live import Live, of_negated
+    from surefoot.serve.store import Store
+    from surefoot.serve.studies import described, trace
+
+    store = Store("sqlite://")
+    store.migrate()
+    live = Live(store, cached=2)
+    line = Candidates(np.linspace(0.0, 1.0, 11)).to_dict()
+    id = live.create("t", name="old", policy="GPLSE", domain=line, options={"threshold": -0.25}, seed=0)
+    store.update(id, direction="minimize")
+    live = Live(store, cached=2)
+    row = store.study("t", id)
+    assert of_negated(row)
+    assert described({**row, "best": None})["options"] == {"threshold": 0.25}
+    assert live.build(row).config()["threshold"] == 0.25
+    live.use("t", id, lambda study: study.policy.tell([0.5], 2.0))
+    assert [event["value"] for event in store.events(id)] == [-2.0]
+    row = store.study("t", id)
+    assert (row["best"], described(row)["best"]) == (-2.0, 2.0)
+    assert [event["value"] for event in trace(store, row, 0, 9, raw=True)["events"]] == [2.0]
+    again = Live(store, cached=2)
+    assert again.use("t", id, lambda study: [run.value for run in study.policy.history]) == [2.0]

@@ -212,6 +212,25 @@ def test_stopped_runs_say_why(reader, followed):
     visitor.settled()
 
 
+# Finding 15 of the review of 0.1.0
+def test_charts_mark_what_they_leave_out_and_draw_no_value_that_is_not_there(reader, service):
+    study = service.study("a slip", {"x": {"type": "float", "low": 0.0, "high": 1.0}}, policy="RandomSearch")
+    for value in (-1e6, -3e5, *(0.9 + 0.01 * k for k in range(12))):
+        service.tell(study, query=service.ask(study)["id"], value=value)
+    visitor = reader()
+    visitor.enter()
+    visitor.open(study)
+    figure = visitor.page.locator("figure", has_text="Values in order")
+    figure.get_by_text("2 values below the axis, lowest -1000000").wait_for()
+    assert figure.locator("circle.trial").count() == 12
+    assert figure.locator("path.caret").count() == 2
+    lines = visitor.page.locator("figure", has_text="All parameters at once")
+    if lines.count():
+        assert lines.locator("path.off").count() == 2
+        lines.get_by_text("Dotted: 2 values below the axis, lowest -1000000").wait_for()
+    visitor.settled()
+
+
 def test_outsourced_runs_are_listed(reader, service):
     visitor = reader()
     visitor.enter(place="outsourced")

@@ -188,6 +188,18 @@ class GP:
         """
         return replace(self, every=every)
 
+    def negated(self) -> GP:
+        """Return the same belief about −f.
+
+        >>> GP(mean=2.0).negated().mean
+        -2.0
+        """
+        priors = dict(self.priors or {})
+        if isinstance(held := priors.get("mean"), Fixed) and held.value is not None:
+            priors["mean"] = Fixed(-held.value)
+        members = tuple(member.negated() for member in self.members)
+        return replace(self, mean=-self.mean, priors=priors, members=members)
+
     def due(self, n: int, last: int | None) -> bool:
         """Tell whether n measurements call for a fit, when the last was made with ``last`` of them (None: never)."""
         return self.every is not None and n > 0 and (last is None or n - last >= self.every)

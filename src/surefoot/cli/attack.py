@@ -27,6 +27,13 @@ class Channels(StrEnum):
     first = "first"
 
 
+class Layout(StrEnum):
+    """Where the channels are in a file of images."""
+
+    NCHW = "NCHW"
+    NHWC = "NHWC"
+
+
 @app.command(short_help="Test how robust a classifier is.")
 def attack(
     model: Annotated[
@@ -46,6 +53,9 @@ def attack(
     first: Annotated[int | None, typer.Option(metavar="N", help="Use only the first N images.")] = None,
     logits: Annotated[bool, typer.Option("--logits", help="The scores are logits, not probabilities.")] = False,
     channels: Annotated[Channels, typer.Option(help="Where the model wants the channels.")] = Channels.last,
+    layout: Annotated[
+        Layout | None, typer.Option(help="Where the channels are in the file of images, if its shape does not tell.")
+    ] = None,
     batch: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Most images that the model is given at once.")
     ] = None,
@@ -57,10 +67,11 @@ def attack(
 ) -> None:
     """Find out how few queries it takes to make an image classifier answer wrongly.
 
-    For testing models that you are entitled to test. The function is given images of shape (k, H, W) or (k, H, W, c)
-    and returns scores (k, classes); it is your own code, and no model file is opened here. Writes a report with the
-    share of attacks that succeed, the queries they take, and pictures: report.html and report.json. All attacks share
-    the calls of the model. What is done is kept when the run is interrupted.
+    For testing models that you are entitled to test. The function is given images of shape (k, H, W) or (k, H, W, c),
+    with --channels first (k, c, H, W), and returns scores (k, classes); it is your own code, and no model file is
+    opened here. Writes a report with the share of attacks that succeed, the queries they take, and pictures:
+    report.html and report.json. All attacks share the calls of the model. What is done is kept when the run is
+    interrupted.
 
     \b
     Examples:
@@ -90,6 +101,7 @@ def attack(
         first=first,
         logits=logits,
         channels=channels.value,
+        layout=None if layout is None else layout.value,
         batch=batch,
         seed=seed,
         out=out,

@@ -127,6 +127,9 @@ def curate(
         bool, typer.Option("--no-preflight", help="Do not print what the release would be good for.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Stop after that; nothing is released.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Release even where limits clip more than 5 % of a column.")
+    ] = False,
     stop_on_error: Annotated[
         bool, typer.Option("--stop-on-error", help="Stop when the objective raises, instead of answering: failed.")
     ] = False,
@@ -138,6 +141,10 @@ def curate(
     service asks for rows by number, and the objective measures them here. No row, no name of a column, a file or a
     function leaves this machine. Measured values do, in the clear unless --values-epsilon is given. The same command
     again goes on where it was stopped.
+
+    Where limits would clip more than 5 % of a column, which is mostly a mistyped limit, it stops before anything is
+    charged, unless --yes is given. That share is for you alone: like all that is printed here it depends on the data,
+    and no guarantee covers it or what you do because of it.
 
     \b
     Examples:
@@ -184,6 +191,7 @@ def curate(
             name=name,
             look=not no_preflight,
             dry_run=dry_run,
+            yes=yes,
             stop_on_error=stop_on_error,
             quiet=quiet,
         )

@@ -138,7 +138,7 @@ def show(
     top: Annotated[int, typer.Option(min=1, metavar="K", help="How many of the best runs to list.")] = 10,
     direction: Annotated[
         Direction | None,
-        typer.Option(metavar="WAY", help="maximize or minimize.", show_default="what the journal says"),
+        typer.Option(metavar="WAY", help="maximize or minimize.", show_default="that of the run"),
     ] = None,
 ) -> None:
     """Look at a run: tables and pictures of any journal, also while it is being written.

@@ -50,6 +50,15 @@ class Moves(ABC):
     def table(self, places: Indices) -> Indices:
         """Return the moves from each of the places (m,), shape (m, A, k); rows of −1 fill up the shorter lists."""
 
+    def travel(self, place: int, stops: Indices) -> float | None:
+        """Return what the way of a move costs, None where nothing is known of that."""
+        return None
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the ways of some moves cost more than those of others."""
+        return False
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return a description in strict JSON."""
@@ -103,24 +112,30 @@ class GraphPaths(Moves):
     Parameters
     ----------
     adjacency : sparse matrix, square array, or sequence of lists
-        Entry (i, j) is not 0, or list i holds j, where a step leads from place i to place j.
+        Entry (i, j) is not 0, or list i holds j, where a step leads from place i to place j. Entries other than 1 are
+        travel costs: a move costs the sum of those along its way, unless ``Paths(cost=)`` says otherwise. Pass
+        ``matrix != 0`` for steps that cost nothing.
     length : int
         Steps of one path.
     most : int, optional
         How many paths of each place are kept, drawn without replacement; None keeps all.
     seed : int
         Names the draw.
+    weights : sequence of lists, optional
+        The travel costs, where ``adjacency`` is lists: one number for each entry.
 
     >>> ring = GraphPaths([[1], [2], [3], [0]], 2)
     >>> ring.table(np.array([0])).tolist()
     [[[1, 2]]]
+    >>> GraphPaths(np.array([[0.0, 2.5], [4.0, 0.0]]), 1).travel(1, np.array([0]))
+    4.0
     """
 
-    def __init__(self, adjacency: Any, length: int, most: int | None = 20, seed: int = 0) -> None:
+    def __init__(self, adjacency: Any, length: int, most: int | None = 20, seed: int = 0, weights: Any = None) -> None:
         self.length = whole(length, "length", 1)
         self.most = None if most is None else whole(most, "most", 1)
         self.seed = whole(seed, "seed", 0)
-        self._starts, self._ends = _edges(adjacency)
+        self._starts, self._ends, self._weights = _edges(adjacency, weights)
         self._known: dict[int, Indices] = {}
 
     def check(self, size: int) -> None:
@@ -158,9 +173,30 @@ class GraphPaths(Moves):
     def table(self, places: Indices) -> Indices:
         return _padded(places, self._of, self.length)
 
+    def travel(self, place: int, stops: Indices) -> float | None:
+        """Return the sum of the edges' weights on the way from a place over some stops; None without weights."""
+        if self._weights is None:
+            return None
+        total, here = 0.0, place
+        for following in stops:
+            first, past = self._starts[here], self._starts[here + 1]
+            edge = first + int(np.searchsorted(self._ends[first:past], following))
+            if edge >= past or self._ends[edge] != following:
+                raise ValueError(f"no step leads from place {here} to place {following}")
+            total, here = total + float(self._weights[edge]), int(following)
+        return total
+
+    @property
+    def uneven(self) -> bool:
+        """Whether some edges have other weights than others."""
+        return self._weights is not None and bool((self._weights != self._weights[0]).any())
+
     def to_dict(self) -> dict[str, Any]:
         lists = [part.tolist() for part in np.split(self._ends, self._starts[1:-1])]
-        return {"moves": "GraphPaths", "adjacency": lists, "length": self.length, "most": self.most, "seed": self.seed}
+        data = {"moves": "GraphPaths", "adjacency": lists, "length": self.length, "most": self.most, "seed": self.seed}
+        if self._weights is not None:
+            data["weights"] = [part.tolist() for part in np.split(self._weights, self._starts[1:-1])]
+        return data
 
 
 class MoveTable(Moves):
@@ -201,22 +237,32 @@ class MoveTable(Moves):
         return {"moves": "MoveTable", "table": {str(place): rows.tolist() for place, rows in self._lists.items()}}
 
 
-def _edges(adjacency: Any) -> tuple[Indices, Indices]:
-    """Edges in compressed rows: where each node's begin (n + 1,), and where they lead (e,), sorted."""
-    if hasattr(adjacency, "tocsr") or isinstance(adjacency, np.ndarray):
-        from scipy.sparse import coo_array
+def _edges(adjacency: Any, weights: Any = None) -> tuple[Indices, Indices, NDArray[np.float64] | None]:
+    """Edges in compressed rows: where each node's begin (n + 1,), where they lead (e,), sorted, and their weights (e,).
 
+    Weights that are all 1 are none.
+    """
+    lists: list[Any]
+    costs: list[Any] | None
+    if hasattr(adjacency, "tocsr") or isinstance(adjacency, np.ndarray):
+        from scipy.sparse import csr_array
+
+        if weights is not None:
+            raise ValueError("the entries of an adjacency matrix are its weights: give weights= with lists only")
         if len(adjacency.shape) != 2 or adjacency.shape[0] != adjacency.shape[1]:
             raise ValueError(f"an adjacency matrix is square, got shape {tuple(adjacency.shape)}")
-        matrix = coo_array(adjacency)
+        matrix = csr_array(adjacency).tocoo()
         kept = matrix.data != 0
-        lists: list[Any] = [[] for _ in range(adjacency.shape[0])]
-        row, column = matrix.coords[0][kept], matrix.coords[1][kept]
+        row, column, data = matrix.coords[0][kept], matrix.coords[1][kept], matrix.data[kept]
         order = np.lexsort((column, row))
-        lists = np.split(column[order], np.cumsum(np.bincount(row, minlength=len(lists)))[:-1])
+        cuts = np.cumsum(np.bincount(row, minlength=adjacency.shape[0]))[:-1]
+        lists, costs = np.split(column[order], cuts), np.split(np.asarray(data, dtype=np.float64)[order], cuts)
     else:
-        lists = list(adjacency)
-    ends = [np.unique(np.array(row, dtype=np.intp)) for row in lists]
+        lists, costs = list(adjacency), None if weights is None else list(weights)
+        if costs is not None and [len(row) for row in costs] != [len(row) for row in lists]:
+            raise ValueError("weights= needs one number for each edge, in lists as long as those of adjacency")
+    found = [np.unique(np.array(row, dtype=np.intp), return_index=True) for row in lists]
+    ends = [row for row, _ in found]
     for node, row in enumerate(ends):
         if row.size and (row[0] < 0 or row[-1] >= len(ends)):
             bad = row[0] if row[0] < 0 else row[-1]
@@ -224,7 +270,18 @@ def _edges(adjacency: Any) -> tuple[Indices, Indices]:
                 f"an edge leads from node {node} to {bad}, which leaves the {len(ends)} nodes of the graph"
             )
     starts = np.concatenate([[0], np.cumsum([row.size for row in ends])]).astype(np.intp)
-    return starts, np.concatenate([*ends, np.empty(0, dtype=np.intp)]).astype(np.intp)
+    flat = np.concatenate([*ends, np.empty(0, dtype=np.intp)]).astype(np.intp)
+    if costs is None:
+        return starts, flat, None
+    charged = [np.asarray(cost, dtype=np.float64)[first] for cost, (_, first) in zip(costs, found, strict=True)]
+    values = np.concatenate([*charged, np.empty(0)])
+    if (bad_edges := np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))).size:
+        node = int(np.searchsorted(starts, bad_edges[0], side="right")) - 1
+        raise ValueError(
+            f"the weight of the edge from node {node} to {flat[bad_edges[0]]} is {values[bad_edges[0]]}: weights are "
+            "travel costs, finite and not negative; entries of 0 are no edges"
+        )
+    return starts, flat, None if (values == 1.0).all() else values
 
 
 def _pushed(rows: Indices) -> Indices:

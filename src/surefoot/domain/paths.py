@@ -52,7 +52,8 @@ class Paths(Domain):
     budget : int, optional
         How many stops it may make in all; a move that misses values costs as much as any other.
     cost : float or function of (place, stops), optional
-        The cost of a move, told with the query; the policies shipped here do not weigh it.
+        The cost of a move; None: the weights of ``GraphPaths`` along its way, if there are any. It is told with the
+        query. ``MacroGPO(toll=)`` weighs it against what is measured; policies that do not weigh it warn of that.
     include_start : bool
         Whether the first query measures the start, alone; it is not charged to the budget. Without it, tell what is
         known about the start, if anything, before the first ask.
@@ -128,10 +129,15 @@ class Paths(Domain):
         found: Indices = rows[rows[:, 0] >= 0]
         return found
 
+    @property
+    def uneven(self) -> bool:
+        """Whether moves may differ in what they cost, so that a route could be chosen by it."""
+        return callable(self.cost) or (self.cost is None and self.generator.uneven)
+
     def price(self, place: int, stops: Indices) -> float | None:
         """Return the cost of a move, None where no cost was given."""
         if self.cost is None:
-            return None
+            return self.generator.travel(place, stops)
         return float(self.cost(place, stops) if callable(self.cost) else self.cost)
 
     def index_of(self, x: ArrayLike) -> int:

@@ -43,6 +43,8 @@ from surefoot.federated.features import SharedFeatures, draw_weights, to_unit, t
 from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions
 from surefoot.federated.schedules import Decay, Schedule
+from surefoot.loop.durable import uninterrupted
+from surefoot.loop.maximize import argmax
 from surefoot.loop.model import ModelOptions
 from surefoot.loop.policy import Proposal
 from surefoot.policy.thompson import ThompsonSampling
@@ -158,13 +160,14 @@ class Agent(ThompsonSampling):
         whole(round, "round")
         if round not in self._sent:
             count = self._successes()
-            self._commit({"event": "sent", "round": int(round), "measured": count})
-            self._sent[int(round)] = count
+            with uninterrupted():
+                self._commit({"event": "sent", "round": int(round), "measured": count})
+                self._sent[int(round)] = count
         return Message(self.agent, int(round), self.shared.hash, self._draw_message(int(round)))
 
     def _draw_message(self, round: int) -> Array:
         count, rng = self._sent[round], self.stream("message", round)
-        X, y, _ = self.data()
+        X, y, _ = self._data()
         phi = self.shared(to_unit(self.domain, self.domain.encode(X[:count])))
         values = transform_outputs(y[:count], self.outputs)
         prior, errors = rng.standard_normal(self.shared.count), rng.standard_normal(count)
@@ -200,8 +203,9 @@ class Agent(ThompsonSampling):
             if sent.round == known.round and sent != known:
                 raise ValueError(f"another {sent.kind} was received for round {sent.round} before")
             return False
-        self._commit({"event": "received", "kind": sent.kind, **sent.to_fields()})
-        self._take(sent)
+        with uninterrupted():
+            self._commit({"event": "received", "kind": sent.kind, **sent.to_fields()})
+            self._take(sent)
         return True
 
     def _check_vectors(self, sent: Broadcast | Message, vectors: Array) -> None:
@@ -218,7 +222,7 @@ class Agent(ThompsonSampling):
         if event.get("event") == "sent":
             self._sent[event["round"]] = event["measured"]
         elif event.get("event") == "received":
-            content = {key: value for key, value in event.items() if key not in ("event", "kind")}
+            content = {key: value for key, value in event.items() if key not in ("event", "kind", "at")}
             self._take(Message(**content) if event["kind"] == Message.kind else Broadcast(**content))
         else:
             super()._apply(event)
@@ -236,9 +240,8 @@ class Agent(ThompsonSampling):
         nothing = self.initial > 0 and all(o.failed for o in self._observations)
         if len(self._observations) + len(self._pending) >= self.initial and not nothing:
             return None
-        found = regional_start(
-            self.domain, self.regions, self.region, self.stream("initial", step), [x for x, _ in self._blocked()]
-        )
+        blocked = [x for x, _ in self._blocked(sparing=True)]
+        found = regional_start(self.domain, self.regions, self.region, self.stream("initial", step), blocked)
         return None if found is None else Proposal(found, note={"initial": True})
 
     def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
@@ -282,12 +285,14 @@ class Agent(ThompsonSampling):
         return {(note.get("agent", "broadcast"), note["round"]) for note in notes}
 
     def _highest(self, vectors: Array, regions: Regions, step: int) -> Proposal:
+        # What others sent knows nothing of the points under way here.
         if isinstance(self.domain, Candidates):
             values = spread_table(self.shared, regions, self.domain).values(self.shared, vectors)
-            return self._best_candidate(values, step)
-        X, y, _ = self.data()
+            rows = self._excluded_rows(sparing=True)
+            return Proposal(index=argmax(values, rng=self.stream("ties", step), exclude=rows))
+        X, y, _ = self._data()
         best = X[np.argsort(-y, kind="stable")[:3]] if len(y) else None
-        taken = self._excluded_points()
+        taken = self._excluded_points(sparing=True)
         return Proposal(best_point(self.shared, vectors, regions, self.domain, seeds=best, exclude=taken))
 
 

@@ -46,7 +46,8 @@ from surefoot.federated.features import SharedFeatures
 from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions, Weighting, effective_multiplier
 from surefoot.federated.schedules import Decay, Schedule
-from surefoot.loop.errors import BudgetSpent
+from surefoot.loop.durable import uninterrupted
+from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.loop.state import pack
 from surefoot.private.accounting import GaussianEvent
@@ -187,18 +188,37 @@ class Coordinator:
         return {"features": self.features.hash, **{name: pack(getattr(self, name)) for name in names}}
 
     def _open(self) -> None:
-        for journal, kind in ((self._journal, "released"), (self._private, "collected")):
-            if journal is None:
-                continue
-            for event in journal.open({"coordinator": self.config()}):
-                if event.pop("event") != kind:
-                    raise ValueError(f"{journal.path} has no events {kind!r}: are journal and vectors exchanged?")
-                if kind == "released":
-                    self._released[event["round"]] = Broadcast(**event)
-                else:
-                    self._newest[event["agent"]], self._vectors[event["agent"]] = event["round"], event["vector"]
-            if kind == "collected" and os.name == "posix":
-                journal.path.chmod(0o600)
+        try:
+            for journal, kind in ((self._journal, "released"), (self._private, "collected")):
+                if journal is not None:
+                    self._replay(journal, kind)
+            self._check_charged()
+        except BaseException:
+            self.close()  # others may write them
+            raise
+
+    def _replay(self, journal: Journal, kind: str) -> None:
+        for event in journal.open({"coordinator": self.config()}):
+            if event.pop("event") != kind:
+                raise ValueError(f"{journal.path} has no events {kind!r}: are journal and vectors exchanged?")
+            if kind == "released":
+                self._released[event["round"]] = Broadcast(**event)
+            else:
+                self._newest[event["agent"]], self._vectors[event["agent"]] = event["round"], event["vector"]
+        if kind == "collected" and os.name == "posix":
+            journal.path.chmod(0o600)
+
+    def _check_charged(self) -> None:
+        """Refuse a ledger that does not know of a release: a fresh one would spend the budget again."""
+        if self.ledger is None:
+            return
+        charged = {entry.note.get("round") for entry in self.ledger.entries}
+        for round, broadcast in self._released.items():
+            if broadcast.silence is None and round not in charged:
+                raise SurefootError(
+                    f"round {round} was released, and this ledger has no charge for it: it is another one, or it was "
+                    "deleted or replaced by an older copy; put the ledger of the federation back"
+                )
 
     def close(self) -> None:
         """Release the files, if there are any."""
@@ -249,9 +269,10 @@ class Coordinator:
             raise ValueError(f"{who}: another vector was sent for this round before")
         if message.round <= known:
             return False
-        if self._private is not None:
-            self._private.append({"event": "collected", **message.to_fields()})
-        self._newest[message.agent], self._vectors[message.agent] = message.round, message.vector
+        with uninterrupted():
+            if self._private is not None:
+                self._private.append({"event": "collected", **message.to_fields()})
+            self._newest[message.agent], self._vectors[message.agent] = message.round, message.vector
         return True
 
     def collect_all(self, round: int, vectors: Array) -> None:
@@ -270,10 +291,11 @@ class Coordinator:
             wrong = ~(np.linalg.norm(vectors, axis=1) <= HUGE * self.features.count**0.5)
         if wrong.any():
             self._check_vector(f"vector of agent {int(np.flatnonzero(wrong)[0])}", vectors[wrong][0])
-        if self._private is not None:
-            rows = [{"agent": n, "round": round, "vector": row.tolist()} for n, row in enumerate(vectors)]
-            self._private.append(*({"event": "collected", **row} for row in rows))
-        self._newest[:], self._vectors[:] = round, vectors
+        with uninterrupted():
+            if self._private is not None:
+                rows = [{"agent": n, "round": round, "vector": row.tolist()} for n, row in enumerate(vectors)]
+                self._private.append(*({"event": "collected", **row} for row in rows))
+            self._newest[:], self._vectors[:] = round, vectors
 
     def _check_vector(self, who: str, vector: Array) -> None:
         if vector.shape != (self.features.count,):
@@ -297,9 +319,10 @@ class Coordinator:
         if round < self.round:
             raise ValueError(f"round {round} was passed over; the next one is {self.round}")
         broadcast = self._make(round)
-        if self._journal is not None:
-            self._journal.append({"event": "released", **broadcast.to_fields()})
-        self._released[round] = broadcast
+        with uninterrupted():
+            if self._journal is not None:
+                self._journal.append({"event": "released", **broadcast.to_fields()})
+            self._released[round] = broadcast
         return broadcast
 
     def _make(self, round: int) -> Broadcast:

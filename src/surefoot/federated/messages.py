@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import whole
 from surefoot.loop.errors import SurefootError
-from surefoot.loop.journal import SCHEMA, check_schema
+from surefoot.loop.journal import check_schema
 
 __all__ = ["SILENCES", "Broadcast", "Message"]
 
 Array = NDArray[np.float64]
 
+SCHEMA = 1  # of messages, which parties with different releases exchange
 LATEST = 2**53  # of a round: receivers keep it as a number of fixed size
 SILENCES = ("coin", "budget", "last")
 """Why a broadcast may hold no vectors: the public coin, a spent privacy budget, or no query left to serve."""

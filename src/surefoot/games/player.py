@@ -47,6 +47,7 @@ from surefoot.games.payoffs import ExpectedScore, JointActions, PayoffBelief
 from surefoot.games.reasoning import Profile
 from surefoot.games.rounds import Round
 from surefoot.games.strategies import RandomStrategy, Strategy, Tracker
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.policy import _OMITTED, Options, Point, Policy, Proposal, _check_domain
 from surefoot.loop.state import storable
@@ -134,7 +135,7 @@ class Player(Policy):
     confidence : float
         Of the bounds that :meth:`recommend` reports.
     **options
-        ``seed``, ``journal``.
+        ``seed``, ``journal``. Payoffs are gains: there is no ``direction="minimize"``.
 
     >>> from surefoot.games import Player, RandomStrategy, Round
     >>> prices = Candidates([1.0, 2.0, 3.0])
@@ -171,6 +172,8 @@ class Player(Policy):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(domain, **options)
+        if self.direction == "minimize":
+            raise NotSupported("payoffs are gains: to play for losses, tell a player the negated ones")
         if not self.repeats:
             raise NotSupported("a player may have to do the same again: repeats=False cannot be promised")
         if not isinstance(position, (int, np.integer)) or not 0 <= position <= len(others) or not len(others):
@@ -251,13 +254,17 @@ class Player(Policy):
 
         None, NaN or ``FAILED`` in the place of a round, or a round without the own payoff, says that it failed.
         """
-        if isinstance(query, Round):
+        if watched := isinstance(query, Round):
             if value is not _OMITTED:
                 raise TypeError("tell a watched round alone, or a query with its round")
             own = query.actions[self.position] if len(query.actions) == self.players else self.domain.lower
             query, value = own, query
         known = self._find(query) if isinstance(query, (Query, int, np.integer)) else None
-        x = self.domain.validate(query) if known is None else known.x
+        if known is None:
+            x = self.domain.validate(query)
+            known = self._waiting_at(x) if not watched else None
+        else:
+            x = known.x
         if value is _OMITTED:
             raise ValueError(f"{'a point' if known is None else f'query {known.id}'} needs a value: the Round played")
         done = self._checked(value, x)
@@ -269,8 +276,9 @@ class Player(Policy):
         event: dict[str, Any] = {"event": "told", **({"x": x.tolist()} if known is None else {"id": known.id})}
         event["value"] = None if done is None else done.payoffs[self.position]
         event.update({} if done is None else done.to_dict())
-        self._commit(event)
-        self._apply(event)
+        with uninterrupted():
+            self._commit(event)
+            self._apply(event)
 
     def _checked(self, value: Any, x: Array) -> Round | None:
         """The round, None if it failed; refused before anything changes."""

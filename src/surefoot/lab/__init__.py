@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = lazy.names(
     {
         "claims": ["Equal", "Exact", "Number", "Order", "Share", "Trend", "falls", "one_standard_error", "rises"],
         "comparison": ["compare"],
-        "experiment": ["Budget", "Data", "Experiment", "Replicate", "Trace", "experiment", "find", "names"],
+        "experiment": ["Budget", "Data", "Experiment", "Replicate", "Trace", "Unit", "experiment", "find", "names"],
         "problems": ["Problem"],
         "readings": ["Metric", "across", "ascending", "derived", "event", "highest", "lowest", "slope"],
     },

@@ -9,6 +9,8 @@ interrupted run keeps what is done and ``--resume`` goes on with the rest, which
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
 import os
@@ -32,7 +34,7 @@ from surefoot.lab.baselines.square_attack import SquareAttack
 from surefoot.lab.robustness import Summary
 from surefoot.lab.target import find
 from surefoot.lab.trained import fingerprint
-from surefoot.loop.journal import write_atomically
+from surefoot.loop.durable import Appended, write_atomically
 from surefoot.loop.streams import as_integer
 
 __all__ = ["METHODS", "Instance", "attack", "instances_of", "method_named"]
@@ -70,6 +72,7 @@ def attack(
     first: int | None = None,
     logits: bool = False,
     channels: str = "last",
+    layout: str | None = None,
     batch: int | None = None,
     seed: int = 0,
     out: str | os.PathLike[str] = "surefoot-attack",
@@ -103,6 +106,9 @@ def attack(
         Only the first so many images.
     logits, channels, batch
         As for :class:`~surefoot.attack.BlackBox`; with ``channels="first"`` images are given as (k, c, H, W).
+    layout : {"NCHW", "NHWC"}, optional
+        Where the channels are in the file of images, whatever the model wants; needed only where the shape does not
+        tell.
     seed : int
         Names all random draws.
     out : path
@@ -120,7 +126,7 @@ def attack(
     ball = Ball(radius, norm=norm)
     if isinstance(budget, bool) or budget < 1:
         raise ValueError(f"budget must be a positive whole number, got {budget!r}")
-    pictures = read_images(images, labels, first)
+    pictures = read_images(images, labels, first, layout)
     if channels == "first" and pictures.images.ndim == 4:
         pictures = pictures.channels_first()
     shape = _shape(pictures.images, channels)
@@ -223,7 +229,9 @@ def _run(
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}")]
     quiet = screen is None or not screen.is_terminal
     bar = Progress(*columns, TimeElapsedColumn(), console=screen, transient=True, disable=quiet)
-    with (folder / "attacks.jsonl").open("a", encoding="utf-8") as log, bar:
+    log = Appended(folder / "attacks.jsonl")
+    log.open()
+    with contextlib.closing(log), bar:
         task = bar.add_task("attacks", total=len(todo))
 
         def keep(i: int, result: AttackResult) -> None:
@@ -241,10 +249,10 @@ def _run(
                 distance=float(ball.size(result.perturbation[None])[0]),
                 best=best if math.isfinite(best) else None,
             )
-            np.save(kept / f"{instance.number:05d}.npy", result.adversarial)
-            log.write(record.to_json() + "\n")
-            log.flush()
-            os.fsync(log.fileno())
+            image = io.BytesIO()
+            np.save(image, result.adversarial)
+            write_atomically(kept / f"{instance.number:05d}.npy", image.getvalue())
+            log.append(f"{record.to_json()}\n".encode())
             done[instance.number] = record
             bar.advance(task)
 

@@ -27,6 +27,8 @@ __all__ = ["Pictures", "read_images"]
 
 Array = NDArray[np.float64]
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+LAYOUTS = ("NCHW", "NHWC")
+CHANNELS = 4  # at most: gray, gray and alpha, RGB, RGBA
 IMAGES, LABELS = ("images", "X", "x", "X_test"), ("labels", "y", "y_test")
 
 
@@ -63,7 +65,10 @@ class Pictures:
 
 
 def read_images(
-    path: str | os.PathLike[str], labels: str | os.PathLike[str] | None = None, first: int | None = None
+    path: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None = None,
+    first: int | None = None,
+    layout: str | None = None,
 ) -> Pictures:
     """Read images, and their classes where there are any.
 
@@ -76,6 +81,9 @@ def read_images(
         Text file with a class per line, or with ``name,class``.
     first : int, optional
         Only the first so many.
+    layout : {"NCHW", "NHWC"}, optional
+        Where the channels of the file's images are: after their number, or last. Needed only where the shape does not
+        tell. Images are returned with their channels last.
 
     >>> read_images("nowhere.npz")
     Traceback (most recent call last):
@@ -83,12 +91,14 @@ def read_images(
     ValueError: there is no file or folder nowhere.npz
     """
     where = Path(path)
+    if layout not in (None, *LAYOUTS):
+        raise ValueError(f"the layout is {' or '.join(LAYOUTS)}, got {layout!r}")
     if first is not None and first < 1:
         raise ValueError(f"the number of images must be at least 1, got {first!r}")
     if where.is_dir():
         pictures = _folder(where)
     elif where.is_file():
-        pictures = _archive(where)
+        pictures = _archive(where, layout)
     else:
         raise ValueError(f"there is no file or folder {where}")
     if labels is not None:
@@ -99,7 +109,7 @@ def read_images(
     return pictures
 
 
-def _archive(file: Path) -> Pictures:
+def _archive(file: Path, layout: str | None) -> Pictures:
     if file.suffix != ".npz":
         raise ValueError(f"images are an .npz file or a folder of pictures, got {file}")
     try:
@@ -114,13 +124,13 @@ def _archive(file: Path) -> Pictures:
     classes = next((found[key] for key in LABELS if key in found), None)
     if classes is not None and (classes.shape != images.shape[:1] or classes.dtype.kind not in "iu"):
         raise ValueError(f"{file}: labels are one whole number per image, got {classes.dtype} of shape {classes.shape}")
-    return Pictures(_unit(images, file), [str(i) for i in range(len(images))], classes)
+    return Pictures(_channels_last(_unit(images, file), file, layout), [str(i) for i in range(len(images))], classes)
 
 
 def _unit(images: NDArray[Any], where: Path) -> Array:
     """Pixels in [0, 1]."""
     if images.ndim not in (3, 4) or not images.size:
-        raise ValueError(f"{where}: images have shape (n, H, W) or (n, H, W, c), got {images.shape}")
+        raise ValueError(f"{where}: images have shape (n, H, W), (n, H, W, c) or (n, c, H, W), got {images.shape}")
     if images.dtype.kind in "iub":
         pixels = images / (1.0 if images.dtype.kind == "b" else 255.0)
     elif images.dtype.kind == "f":
@@ -130,6 +140,20 @@ def _unit(images: NDArray[Any], where: Path) -> Array:
     if not np.isfinite(pixels).all() or pixels.min() < 0.0 or pixels.max() > 1.0:
         raise ValueError(f"{where}: pixels must be whole numbers in 0..255 or lie in [0, 1]")
     return np.asarray(pixels, dtype=np.float64)
+
+
+def _channels_last(images: Array, where: Path, layout: str | None) -> Array:
+    """The images with their channels last; a shape that could mean both layouts is not guessed at."""
+    if images.ndim == 3:
+        return images
+    found = {"NCHW": images.shape[1], "NHWC": images.shape[3]}
+    possible = [name for name, channels in found.items() if channels <= CHANNELS and layout in (None, name)]
+    if not possible:
+        said = f"read as {layout}, {found[layout]}" if layout else f"{found['NCHW']} (NCHW) or {found['NHWC']} (NHWC)"
+        raise ValueError(f"{where}: shape {images.shape} has {said} channels; images have at most {CHANNELS}")
+    if len(possible) > 1:
+        raise ValueError(f"{where}: shape {images.shape} can be read in two ways; say --layout NCHW or --layout NHWC")
+    return np.ascontiguousarray(np.moveaxis(images, 1, -1)) if possible == ["NCHW"] else images
 
 
 def _folder(folder: Path) -> Pictures:

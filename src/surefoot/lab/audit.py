@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.loop.durable import write_atomically
 from surefoot.loop.errors import MissingExtra
 from surefoot.private.accounting import gaussian_scale
 from surefoot.private.audit import AUDITS, Audit, AuditCase, reconstruct
@@ -163,7 +164,7 @@ def audit(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     facts = [_facts(finding) for finding in found]
-    (folder / "audit.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_atomically(folder / "audit.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     files = [folder / "audit.json"]
     if picture:
         try:

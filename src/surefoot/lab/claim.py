@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.lab.intervals import bootstrap_interval, t_interval
-from surefoot.lab.readings import Reading, Replicates
+from surefoot.lab.readings import Grouped, Reading, Replicates, by_unit
 
-__all__ = ["MARKS", "Claim"]
+__all__ = ["FEWEST_UNITS", "MARKS", "Claim"]
 
 Array = NDArray[np.float64]
 Verdict = Literal["holds", "fails", "undecided"]
 Statistic = Callable[..., Any]
 
+FEWEST_UNITS = 10  # independent units below which only exact claims are decided
 MARKS = ("reproduced", "doubtful", "not-reproduced", "contradicted", "needs-original", "card")
 
 
@@ -56,7 +57,8 @@ class Claim(ABC):
         What is compared over the repetitions: "mean" (t interval), "median", "std", "trimmed" (5 % on each side), or a
         function of (values, axis=). All but the mean use a paired bootstrap, which needs five repetitions.
     exact : bool
-        The readings have no sampling error, so that one repetition decides.
+        The readings have no sampling error, so that one repetition decides. Without it, fewer than ten independent
+        units decide nothing.
 
     >>> from surefoot.lab.claims import Exact
     >>> Exact("six columns", {}, marks=("surprising",))
@@ -91,19 +93,43 @@ class Claim(ABC):
             return "fails"
         return "holds" if verdicts and all(v == "holds" for v in verdicts) else "undecided"
 
-    def judge(self, replicates: Replicates) -> dict[str, Any]:
+    def judge(self, replicates: Replicates, units: Sequence[int] | None = None) -> dict[str, Any]:
         """Return the JSON-able entry of ``results.json``.
 
         ``published``, ``estimate`` and ``interval`` are plain for a single test and lists for several, in the order of
         ``tests``. A claim that cannot be judged (a reading that fits no repetition) is undecided and says why.
+
+        Parameters
+        ----------
+        replicates : sequence of mapping
+            The traces of each repetition.
+        units : sequence of int, optional
+            To which independent unit each repetition belongs; by default each is one of its own.
         """
-        tests = self.examine(replicates)
+        return self._entry(self.examine(replicates if units is None else Grouped(replicates, units)))
+
+    def judge_again(self, tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the entry that stored tests give under the rules as they are now; no repetition is needed."""
+        return self._entry([{**test, "verdict": self._again(i, test)} for i, test in enumerate(tests)])
+
+    def _again(self, position: int, test: Mapping[str, Any]) -> Verdict:
+        """The verdict of a stored test, before units are counted."""
+        verdict: Verdict = test["verdict"] or "undecided"
+        return verdict
+
+    def _entry(self, tests: list[dict[str, Any]]) -> dict[str, Any]:
         judged = "needs-original" not in self.marks
+        few = [test for test in tests if not (self.exact or self.form == "EXACT") and test["n"] < FEWEST_UNITS]
+        for test in few:
+            test["verdict"] = "undecided"
         verdict = self.combine([test["verdict"] for test in tests]) if judged else None
         if not judged:
             tests = [{**test, "verdict": None} for test in tests]
         empty = [test["label"] for test in tests if test["n"] == 0]
-        note = "; ".join(filter(None, [self.note, f"no data for {', '.join(empty)}" if empty else ""]))
+        words = [self.note, f"no data for {', '.join(empty)}" if empty else ""]
+        if judged and len(few) > len(empty):
+            words.append(f"fewer than {FEWEST_UNITS} independent units decide nothing")
+        note = "; ".join(filter(None, words))
         one = len(tests) == 1
         entry: dict[str, Any] = {"name": self.name, "form": self.form}
         for key in ("published", "estimate", "interval"):
@@ -136,7 +162,7 @@ def side(low: float, high: float, *, strict: bool = True) -> Verdict:
 def finding(
     label: str, published: Any, estimate: float, interval: tuple[float, float], n: int, verdict: Verdict
 ) -> dict[str, Any]:
-    """The JSON-able finding of one test; null for what is not finite."""
+    """The JSON-able finding of one test over n independent units; null for what is not finite."""
     low, high = ((x if math.isfinite(x) else None) for x in interval)
     number = estimate if math.isfinite(estimate) else None
     return {
@@ -155,6 +181,5 @@ def listed(tests: Any) -> tuple[Any, ...]:
 
 
 def finite(reading: Reading, replicates: Replicates) -> Array:
-    """The values of a reading where it was measured."""
-    values = np.atleast_1d(reading.values(replicates))
-    return values[np.isfinite(values)]
+    """The values of a reading where it was measured, one per independent unit."""
+    return by_unit(replicates, reading)[0]

@@ -11,10 +11,11 @@ on when it is given again: the same rows are released, at no further charge, and
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +40,7 @@ from surefoot.serve.remote_run import RemoteRun
 
 __all__ = ["Curated", "curate"]
 
+CLIPPED = 0.05  # share of a column beyond its bounds from which the command stops
 _AT_HOME = ("127.0.0.1", "localhost", "::1")
 
 
@@ -88,6 +90,7 @@ def curate(
     name: str | None = None,
     look: bool = True,
     dry_run: bool = False,
+    yes: bool = False,
     stop_on_error: bool = False,
     quiet: bool = False,
     console: Console | None = None,
@@ -129,6 +132,9 @@ def curate(
         Print what the release would be good for, before it is made.
     dry_run : bool
         Stop there: nothing is charged, released or sent.
+    yes : bool
+        Release even where the bounds clip more than 5 % of a column, which is refused otherwise, before anything is
+        charged: it is mostly a mistyped bound, and a release cannot be taken back.
     stop_on_error : bool
         Stop when the objective raises, the ask unanswered, instead of answering that the measurement failed.
     quiet : bool
@@ -172,13 +178,19 @@ def curate(
         raise ValueError(f"{asks} asks need as many rows; there are {len(records.rows)}")
     outputs = _outputs(values, values_epsilon, delta)
     holding: dict[str, Any] = {"asks": asks, "outputs": outputs, "direction": direction}
-    Curator(records.values, None, mechanism, **holding)  # bad input is refused before any file is made
+    shares = Curator(
+        records.values, None, mechanism, **holding
+    ).clipped()  # bad input is refused before any file is made
     charges, kept = Path(ledger or f"{data}.ledger.jsonl"), Path(state or f"{data}.curator.jsonl")
+    if not kept.exists() and (found := _beyond(records.columns, limits, shares)):
+        if not (yes or dry_run):
+            raise ValueError(f"{found}; nothing was released or charged. {_MISTYPED}")
+        say(f"for your eyes only\n{found}\n")
     if dry_run or (look and not kept.exists()):
-        found = preflight(
+        looked = preflight(
             records.values, mechanism, lengthscale=radius / 3.0, asks=min(asks, 20, len(records.rows)), runs=4, rows=300
         )
-        say(f"for your eyes only\n{found}\n")
+        say(f"for your eyes only\n{looked}\n")
     if dry_run:
         return None
     total = budget if budget is not None else epsilon + (0.0 if outputs is None else outputs.epsilon)
@@ -186,6 +198,7 @@ def curate(
         if not kept.exists():
             client.health()  # is it there, and is it to be trusted? Nothing is charged before
         with (
+            _in_words(charges, kept),
             Ledger(epsilon=total, delta=delta + (0.0 if outputs is None else outputs.delta), path=charges) as charged,
             Curator(records.values, None, mechanism, **holding, ledger=charged, path=kept) as curator,
         ):
@@ -199,6 +212,58 @@ def curate(
             result = Curated(line, measure.seen.get(curator.chosen), curator.answered, measure.failed)
     _finish(result, records, say, console or Console(), quiet)
     return result
+
+
+_MISTYPED = (
+    "Correct --bounds COLUMN=LOW:HIGH by what is publicly known of the column, not by its values; or give --yes to "
+    "release it as it is"
+)
+# What of a state's header belongs to which options.
+_OPTIONS = {
+    "asks": "--asks",
+    "data": "the table",
+    "direction": "--direction",
+    "mechanism": "--bounds, --epsilon, --delta, --radius or --neighbor",
+    "outputs": "--values or --values-epsilon",
+}
+
+
+def _beyond(columns: Sequence[str], limits: Mapping[str, tuple[float, float]], shares: Any) -> str:
+    """Which columns lie beyond their bounds for a large part; empty where none does."""
+    parts = []
+    for name, share in zip(columns, shares, strict=True):
+        if share > CLIPPED:
+            low, high = limits[name]
+            parts.append(f"{100.0 * share:.1f} % of column {name} lie outside --bounds {name}={low:g}:{high:g}")
+    return ", ".join(parts) + (" and would be clipped" if parts else "")
+
+
+@contextlib.contextmanager
+def _in_words(charges: Path, kept: Path) -> Iterator[None]:
+    """Say what the options of the command can do where the parts it is made of speak of their own."""
+    try:
+        yield
+    except BudgetSpent as error:
+        raise BudgetSpent(
+            f"{error}. Nothing was released. --budget is set by the first command for a table and holds for good; the "
+            f"release that was made goes on with its own --state"
+        ) from None
+    except ValueError as error:
+        words = str(error)
+        if "belongs to another run" in words:
+            keys = words.partition("(its ")[2].partition(" differ)")[0].split(", ")
+            given = ", ".join(_OPTIONS.get(key, key) for key in keys)
+            raise ValueError(
+                f"{kept} holds a release that was made and paid for with other settings: {given}. Give the same to go "
+                "on with it; another release needs another --state, and a --budget, set at the first, that allows both"
+            ) from None
+        if "a budget cannot be changed" in words:
+            budget = words.partition("epsilon = ")[2].partition(",")[0]
+            raise ValueError(
+                f"{charges} was begun with another budget, and a budget cannot be changed: give --budget {budget}, and "
+                "the same --delta"
+            ) from None
+        raise
 
 
 class _Measure:

@@ -240,7 +240,10 @@ def _tune(target: Network, tasks: list[Task], trials: int, seed: int, journal: P
     fresh = RMBOBOS(SPACE, epochs=EPOCHS, tasks=tasks, seed=seed)
     header, _ = Journal(journal).read()
     done = _told(journal)
-    begun = header is not None and (header["config"], header["seed"]) == (fresh.config(), fresh.seed)
+    begun = header is not None and ({"direction": "maximize", **header["config"]}, header["seed"]) == (
+        fresh.config(),
+        fresh.seed,
+    )
     if not begun or done >= trials:
         journal.unlink(missing_ok=True)
         done = 0

@@ -30,10 +30,11 @@ from surefoot.lab.experiment import find, names
 from surefoot.lab.results import FILE, Results, read
 from surefoot.loop.journal import write_atomically
 
-__all__ = ["Evidence", "evidence", "keep", "problems", "record"]
+__all__ = ["Evidence", "evidence", "judged_again", "keep", "problems", "record"]
 
 _DIGITS = 6  # significant ones: more than any interval supports, and the same on every machine
-_SETTINGS = ("budget", "data", "minutes", "parameters", "planned", "seed", "stopped", "title")
+_SETTINGS = ("budget", "data", "minutes", "parameters", "planned", "seed", "stopped", "title", "unit", "units")
+_CLAIM = ("code", "form", "marks", "name", "note", "verdict", "tests")
 _ENVIRONMENT = ("cores", "machine", "packages", "python", "seconds", "system", "workers")
 
 
@@ -84,10 +85,8 @@ def record(file: str | os.PathLike[str]) -> dict[str, Any]:
     if not data["repetitions"]:
         raise ValueError(f"{data['id']}: no repetition was completed")
     results = Results.load(path.parent, find(data["id"]))
-    claims = []
-    for claim in results.judge():
-        kept = {key: claim[key] for key in ("code", "form", "marks", "name", "note", "verdict")}
-        claims.append({**kept, "tests": claim["tests"]})
+    claims = [{key: claim[key] for key in _CLAIM} for claim in results.judge()]
+    settings = {**results.settings, "units": len(set(results.units()))}
     made = {
         "claims": claims,
         "date": datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat(),
@@ -95,10 +94,40 @@ def record(file: str | os.PathLike[str]) -> dict[str, Any]:
         "failures": len(results.failures),
         "id": data["id"],
         "repetitions": len(results.replicates),
-        "settings": {key: results.settings[key] for key in _SETTINGS if key in results.settings},
+        "settings": {key: settings[key] for key in _SETTINGS if key in settings},
         "source": results.experiment.source,
     }
     return dict(_rounded(made))
+
+
+def judged_again(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with the verdicts that its stored tests give under the rules as they are now.
+
+    Records of version 0.1.0 counted repetitions. Where several of them belong to one independent unit, what is stored
+    is not enough: every claim that is not exact is undecided, and says so, until the experiment is run again.
+
+    >>> test = {"label": "a < b", "published": "", "estimate": 1.0, "interval": [0.5, 1.5], "n": 9, "verdict": "holds"}
+    >>> claim = {"code": "C1", "form": "ORD", "marks": [], "name": "better", "note": "", "verdict": "holds"}
+    >>> old = {"id": "gp-ucb/against-random", "repetitions": 9, "settings": {}}
+    >>> judged_again({**old, "claims": [{**claim, "tests": [test]}]})["claims"][0]["verdict"]
+    'undecided'
+    """
+    found = find(entry["id"])
+    settings = {**entry["settings"], "unit": found.unit.name}
+    settings.setdefault("units", None if found.unit.shared else entry["repetitions"])
+    claims = []
+    for claim, kept in zip(found.claims, entry["claims"], strict=False):
+        exact = claim.exact or claim.form == "EXACT"
+        if settings["units"] is None and not exact and kept["verdict"] is not None:
+            tests = [{**test, "verdict": "undecided"} for test in kept["tests"]]
+            note = f"recorded over repetitions, not over units ({found.unit.name}): to be run again"
+            claims.append({**kept, "tests": tests, "note": note, "verdict": "undecided"})
+        elif kept["tests"]:
+            again = claim.judge_again(kept["tests"])
+            claims.append({**kept, **{key: again[key] for key in ("note", "verdict", "tests")}})
+        else:  # it could not be judged
+            claims.append(dict(kept))
+    return {**entry, "settings": settings, "claims": claims}
 
 
 def keep(paths: Sequence[str | os.PathLike[str]], docs: str | os.PathLike[str] = "docs") -> list[str]:
@@ -192,6 +221,7 @@ def evidence(
     from surefoot.lab.evidence_page import write
 
     screen = console or Console()
+    _judge_all(docs)
     for line in keep(paths, docs) if paths else []:
         screen.print(line, markup=False, highlight=False, soft_wrap=True)
     screen.print(f"written: {write(docs)}", markup=False, highlight=False, soft_wrap=True)
@@ -201,6 +231,17 @@ def evidence(
     return found
 
 
+def _judge_all(docs: str | os.PathLike[str]) -> None:
+    """Bring the verdicts of all records to the rules as they are now; records of changed claims are left alone."""
+    known = set(names())
+    for file in sorted((_folder(docs) / "records").glob("*/*.json")):
+        entry = json.loads(file.read_text())
+        if entry["id"] in known and not _stale(entry):
+            again = judged_again(entry)
+            if again != entry:
+                write_atomically(file, _layout(again))
+
+
 def _folder(docs: str | os.PathLike[str]) -> Path:
     folder = Path(docs) / "evidence"
     if not folder.is_dir():
@@ -208,8 +249,9 @@ def _folder(docs: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _weight(entry: Mapping[str, Any]) -> tuple[int, str]:
-    return entry["repetitions"], entry["date"]
+def _weight(entry: Mapping[str, Any]) -> tuple[bool, int, str]:
+    """Of two runs, the one whose units are counted is kept, then the longer, then the later."""
+    return entry["settings"].get("units") is not None, entry["repetitions"], entry["date"]
 
 
 def _stale(entry: Mapping[str, Any]) -> bool:

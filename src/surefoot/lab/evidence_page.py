@@ -15,6 +15,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from surefoot.lab.evidence import Evidence
+from surefoot.lab.evidence_family import ended, escaped, family_pages, units_of
 from surefoot.lab.experiment import names
 from surefoot.lab.results import number_text, table_lines
 from surefoot.loop.journal import write_atomically
@@ -54,7 +55,7 @@ _FAMILIES = {
 
 
 def write(docs: str | os.PathLike[str] = "docs") -> Path:
-    """Write the generated part of ``evidence.md`` and the picture, and return the page's path.
+    """Write the generated part of ``evidence.md``, the picture and the families' tables, and return the page's path.
 
     >>> write("nowhere")
     Traceback (most recent call last):
@@ -68,6 +69,8 @@ def write(docs: str | os.PathLike[str] = "docs") -> Path:
         raise ValueError(f"{page} must hold the lines {_BEGIN!r} and {_END!r}")
     write_atomically(page, f"{before}{_BEGIN}\n{generated(kept)}{_END}{after}")
     write_atomically(Path(docs) / "evidence" / "verdicts.svg", picture(kept))
+    for file, text in family_pages(kept, docs).items():
+        write_atomically(file, text)
     return page
 
 
@@ -163,8 +166,8 @@ def _marks(kept: Evidence) -> list[str]:
     lines += table_lines(["mark", *_VERDICTS], rows)
     for id, claim in claims:
         if "contradicted" in claim["marks"] and claim["verdict"] == "holds":
-            note = f" ({_text(claim['note'])})" if claim["note"] else ""
-            lines += ["", f"Contradicted, and yet it holds: `{id}` {claim['code']}, {_text(claim['name'])}{note}."]
+            note = f" ({escaped(claim['note'])})" if claim["note"] else ""
+            lines += ["", f"Contradicted, and yet it holds: `{id}` {claim['code']}, {escaped(claim['name'])}{note}."]
     return lines
 
 
@@ -179,10 +182,10 @@ def _fails(kept: Evidence) -> list[str]:
         lines += ["", f"#### {title[0].upper()}{title[1:]}", ""]
         for entry, claim in failing:
             marks = f" *({', '.join(claim['marks'])})*" if claim["marks"] else ""
-            count = f"{entry['repetitions']} repetition{'' if entry['repetitions'] == 1 else 's'}"
-            lines.append(f"- **`{entry['id']}` {claim['code']}**: {_text(claim['name'])}{marks}.  ")
+            count = f"{entry['repetitions']} repetition{'' if entry['repetitions'] == 1 else 's'}{ended(entry)}"
+            lines.append(f"- **`{entry['id']}` {claim['code']}**: {escaped(claim['name'])}{marks}.  ")
             lines.append(f"  *Seen* in {count}: {_seen(claim)}.  ")
-            lines.append(f"  *Why*: {_text(kept.explanation(entry['id'], claim['code'])) or '**not explained yet**'}")
+            lines.append(f"  *Why*: {escaped(kept.explanation(entry['id'], claim['code'])) or '**not explained yet**'}")
     return lines
 
 
@@ -207,9 +210,15 @@ def _undecided(kept: Evidence) -> list[str]:
         for entry in records:
             codes = [claim["code"] for claim in entry["claims"] if claim["verdict"] == "undecided"]
             if codes:
-                rows.append([f"`{entry['id']}`", str(entry["repetitions"]), ", ".join(codes)])
-    hint = "More repetitions may decide them: `surefoot reproduce ID --full --resume`."
-    return ["### Claims that are undecided", "", hint, "", *table_lines(["experiment", "repetitions", "claims"], rows)]
+                rows.append(
+                    [f"`{entry['id']}`", f"{entry['repetitions']}{ended(entry)}", units_of(entry), ", ".join(codes)]
+                )
+    hint = (
+        "More repetitions may decide them where each is a unit of its own: `surefoot reproduce ID --full --resume`. "
+        "Where many belong to one unit (a lake, a pair of days), only other data can."
+    )
+    head = ["experiment", "repetitions", "independent units", "claims"]
+    return ["### Claims that are undecided", "", hint, "", *table_lines(head, rows)]
 
 
 def _not_run(kept: Evidence) -> list[str]:
@@ -230,14 +239,11 @@ def _runs(kept: Evidence) -> list[str]:
             counts = " / ".join(str(total[verdict]) for verdict in _VERDICTS)
             link = f"[{entry['id']}](evidence/records/{entry['id']}.json)"
             spent = f"{entry['environment']['seconds'] / 60:.1f}"
-            rows.append([link, entry["settings"]["budget"], str(entry["repetitions"]), spent, entry["date"], counts])
-    head = ["experiment", "budget", "repetitions", "minutes", "date", " / ".join(_VERDICTS)]
-    hint = "The name leads to the record: settings, versions, and the numbers of every claim."
+            done = f"{entry['repetitions']}{ended(entry)}"
+            rows.append([link, entry["settings"]["budget"], done, units_of(entry), spent, entry["date"], counts])
+    head = ["experiment", "budget", "repetitions", "independent units", "minutes", "date", " / ".join(_VERDICTS)]
+    hint = (
+        "The name leads to the record: settings, versions, and the numbers of every claim. A run that did not come to "
+        "its end says so; its verdicts are those of the repetitions it had."
+    )
     return ["### Every run", "", hint, "", *table_lines(head, rows)]
-
-
-def _text(words: str) -> str:
-    """Words as Markdown shows them: what would be a mark of emphasis or a tag is escaped."""
-    for sign in "*_<":
-        words = words.replace(sign, f"\\{sign}")
-    return words

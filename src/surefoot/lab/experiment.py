@@ -42,7 +42,7 @@ from surefoot.lab.claim import Claim
 from surefoot.loop.errors import MissingData
 from surefoot.loop.streams import as_integer, stream
 
-__all__ = ["Budget", "Data", "Experiment", "Replicate", "Trace", "experiment", "find", "names"]
+__all__ = ["Budget", "Data", "Experiment", "Replicate", "Trace", "Unit", "experiment", "find", "names"]
 
 Array = NDArray[np.float64]
 _PACKAGE = "surefoot.lab.experiments"
@@ -194,6 +194,50 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """What is independent of each other in an experiment: the intervals of its claims count these, not repetitions.
+
+    A claim about a printed function or a published table is about runs on it, and each repetition is one. Drawn
+    functions are drawn to stand for others, and so are substitute data: repetitions that share a function, a day or a
+    data set are of one unit.
+
+    Parameters
+    ----------
+    name : str
+        One unit, in words.
+    of : callable, optional
+        The number of the unit to which a repetition belongs, from its index and the settings of the budget; by default
+        each repetition is a unit of its own.
+
+    >>> Unit("image", lambda index, settings: index // settings["targets"]).number(20, {"targets": 9})
+    2
+    >>> Unit("drawn function").shared
+    False
+    """
+
+    name: str = "repetition"
+    of: Callable[[int, Mapping[str, Any]], int] | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether several repetitions may belong to one unit."""
+        return self.of is not None
+
+    def number(self, index: int, settings: Mapping[str, Any]) -> int:
+        """Return the number of the unit to which a repetition belongs."""
+        return index if self.of is None else self.of(index, settings)
+
+    @classmethod
+    def single(cls, name: str) -> Unit:
+        """Return the unit of all repetitions together: all of them have the same data.
+
+        >>> Unit.single("lake").number(7, {})
+        0
+        """
+        return cls(name, lambda index, settings: 0)
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A registered experiment; made by the :func:`experiment` decorator.
 
@@ -211,6 +255,7 @@ class Experiment:
     priority: int = 1
     limit: int | None = None
     own_claims: tuple[Claim, ...] | None = None
+    unit: Unit = field(default_factory=Unit)
 
     @property
     def family(self) -> str:
@@ -247,6 +292,7 @@ def experiment(
     priority: int = 1,
     limit: int | None = None,
     claims: Sequence[Claim] | None = None,
+    unit: str | Unit = "repetition",
 ) -> Callable[[Callable[[Replicate], Mapping[str, Trace]]], Experiment]:
     """Register a function of one repetition as an experiment.
 
@@ -268,6 +314,8 @@ def experiment(
         Repetitions that exist at all (recorded fields, published games); resuming never goes beyond.
     claims : sequence of Claim, optional
         By default the list ``claims`` of the module, so that claims can stand above or below the function.
+    unit : str or Unit
+        What the intervals of the claims count: what one repetition is (words), or belongs to (a :class:`Unit`).
 
     >>> @experiment("example/coin", source="folklore", quick=Budget(20), full=Budget(100), claims=[])
     ... def coin(replicate):
@@ -294,6 +342,7 @@ def experiment(
             priority=priority,
             limit=limit,
             own_claims=None if claims is None else tuple(claims),
+            unit=unit if isinstance(unit, Unit) else Unit(unit),
         )
         _REGISTRY[id] = made
         return made

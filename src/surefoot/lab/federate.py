@@ -33,6 +33,7 @@ from surefoot.lab import datasets, landmine
 from surefoot.lab.federation import federate as run_agents
 from surefoot.lab.federation_plan import ACCOUNTANTS, Plan, solve
 from surefoot.lab.federation_plot import draw
+from surefoot.loop.durable import write_atomically
 from surefoot.loop.errors import MissingData, MissingExtra
 
 __all__ = ["Outcome", "federate", "plan", "start_flower"]
@@ -283,7 +284,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
 def _write(outcome: Outcome, folder: Path, screen: Console, picture: bool, quiet: bool) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(_facts(outcome), indent=1, ensure_ascii=False)
-    (folder / "federation.json").write_text(text + "\n", encoding="utf-8")
+    write_atomically(folder / "federation.json", text + "\n")
     files = [folder / "federation.json"]
     if picture:
         coordinator = outcome.plan.coordinator()

@@ -68,8 +68,8 @@ def bootstrap_interval(
     return centre, float(low), float(high)
 
 
-def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a share.
+def wilson(successes: float, trials: int, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval of a share; a trial may succeed in part.
 
     >>> tuple(round(x, 4) for x in wilson(95, 100))
     (0.8882, 0.9785)

@@ -35,6 +35,7 @@ __all__ = [
     "Series",
     "across",
     "ascending",
+    "by_unit",
     "derived",
     "event",
     "highest",
@@ -44,6 +45,18 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Replicates = Sequence[Mapping[str, "Trace"]]
+
+
+class Grouped(list[Mapping[str, "Trace"]]):
+    """Repetitions that know to which independent unit each belongs.
+
+    >>> Grouped([{}, {}, {}], [0, 1, 0]).units
+    array([0, 1, 0])
+    """
+
+    def __init__(self, replicates: Replicates, units: Sequence[int]) -> None:
+        super().__init__(replicates)
+        self.units = np.asarray(units, dtype=np.intp)
 
 
 class Reading:
@@ -56,9 +69,15 @@ class Reading:
     |regret[a] − 18.02| < 1
     """
 
+    own_units = False  # whether it has one number per unit of its own already (see :func:`across`)
+
     def __init__(self, label: str, values: Callable[[Replicates], Array]) -> None:
         self.label = label
         self._values = values
+
+    def _like(self, *others: Reading) -> Reading:
+        self.own_units = any(other.own_units for other in others)
+        return self
 
     def values(self, replicates: Replicates) -> Array:
         """Return the numbers, shape (n,); shape () for a constant."""
@@ -70,7 +89,7 @@ class Reading:
         >>> (Metric("regret")["a"] - Metric("regret")["b"]).named("excess of a")
         excess of a
         """
-        return Reading(label, self._values)
+        return Reading(label, self._values)._like(self)
 
     def _combine(
         self, other: Reading | float, sign: str, operation: Callable[[Array, Array], Array], swap: bool = False
@@ -80,7 +99,8 @@ class Reading:
             f"({side.label})" if sign != "+" and (" + " in side.label or " − " in side.label) else side.label
             for side in (left, right)
         )
-        return Reading(f"{first} {sign} {second}", lambda r: operation(left.values(r), right.values(r)))
+        made = Reading(f"{first} {sign} {second}", lambda r: operation(left.values(r), right.values(r)))
+        return made._like(left, right)
 
     def __add__(self, other: Reading | float) -> Reading:
         return self._combine(other, "+", np.add)
@@ -107,7 +127,7 @@ class Reading:
         return self._combine(other, "/", _divide, swap=True)
 
     def __abs__(self) -> Reading:
-        return Reading(f"|{self.label}|", lambda r: np.abs(self.values(r)))
+        return Reading(f"|{self.label}|", lambda r: np.abs(self.values(r)))._like(self)
 
     def __lt__(self, other: Reading | float) -> Comparison:
         return Comparison(self, as_reading(other), f"{self.label} < {as_reading(other).label}", strict=True)
@@ -236,6 +256,26 @@ def paired(first: Reading, second: Reading, replicates: Replicates) -> tuple[Arr
     return a[keep], b[keep]
 
 
+def by_unit(replicates: Replicates, *readings: Reading) -> tuple[Array, ...]:
+    """Return the readings where all are there, averaged within each independent unit; shape (units,) each.
+
+    Repetitions inside a unit (first sensors on one day, noise on one field) are not independent of each other: what is
+    compared over units is their mean.
+
+    >>> from surefoot.lab.experiment import Trace
+    >>> runs = [{"a": Trace(regret=x)} for x in (1.0, 2.0, 6.0)]
+    >>> by_unit(Grouped(runs, ["Monday" == day for day in ("Monday", "Monday", "Tuesday")]), Metric("regret")["a"])
+    (array([6. , 1.5]),)
+    """
+    tables = np.broadcast_arrays(*[np.atleast_1d(reading.values(replicates)) for reading in readings])
+    keep = np.isfinite(np.stack(tables)).all(axis=0)
+    if not isinstance(replicates, Grouped) or any(reading.own_units for reading in readings):
+        return tuple(table[keep] for table in tables)
+    _, place = np.unique(replicates.units[keep], return_inverse=True)
+    count = np.bincount(place)
+    return tuple(np.bincount(place, weights=table[keep]) / count for table in tables)
+
+
 def derived(function: Callable[[Mapping[str, Trace]], float], label: str) -> Reading:
     """Return a reading computed from all traces of one repetition.
 
@@ -246,12 +286,16 @@ def derived(function: Callable[[Mapping[str, Trace]], float], label: str) -> Rea
 
 
 def across(function: Callable[[Replicates], Array], label: str) -> Reading:
-    """Return a reading over other units than repetitions (targets, stages): the function returns one number per unit.
+    """Return a reading over units of its own (targets, events): the function returns one number per unit.
+
+    The units must be independent of each other, since the interval of a claim counts them.
 
     >>> across(lambda replicates: np.array([1.0, 0.0]), "per target").values([])
     array([1., 0.])
     """
-    return Reading(label, function)
+    reading = Reading(label, function)
+    reading.own_units = True
+    return reading
 
 
 def event(comparison: Comparison) -> Reading:
@@ -266,7 +310,7 @@ def event(comparison: Comparison) -> Reading:
         true = small < large if comparison.strict else small <= large
         return np.where(np.isfinite(small) & np.isfinite(large), true.astype(np.float64), np.nan)
 
-    return Reading(f"({comparison.label})", values)
+    return Reading(f"({comparison.label})", values)._like(comparison.small, comparison.large)
 
 
 def ascending(*readings: Reading) -> list[Comparison]:
@@ -315,7 +359,7 @@ def slope(readings: Sequence[Reading], positions: ArrayLike | None = None) -> Re
     def values(replicates: Replicates) -> Array:
         return weights @ np.stack([np.atleast_1d(reading.values(replicates)) for reading in readings])
 
-    return Reading(f"slope({', '.join(r.label for r in readings)})", values)
+    return Reading(f"slope({', '.join(r.label for r in readings)})", values)._like(*readings)
 
 
 def slope_weights(positions: Array) -> Array:

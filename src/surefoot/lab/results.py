@@ -2,9 +2,9 @@
 
 ``results.json`` is rewritten as a whole and replaced atomically, so that a run that is killed leaves the last complete
 version. Its keys: ``id``, ``source``, ``settings`` (title, data, budget, seed, planned repetitions, parameters, how it
-stopped), ``repetitions``, ``methods`` (for each its repetitions, its metrics in that order, and means with standard
-errors of the last entries), ``claims`` (``name, form, published, estimate, interval, verdict`` and the single tests),
-``failures`` (repetitions that raised), ``environment``.
+stopped, what its independent units are and how many), ``repetitions``, ``methods`` (for each its repetitions, its
+metrics in that order, and means with standard errors of the last entries), ``claims`` (``name, form, published,
+estimate, interval, verdict`` and the single tests), ``failures`` (repetitions that raised), ``environment``.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class Results:
         settings = {
             "title": experiment.heading,
             "data": experiment.data.label,
+            "unit": experiment.unit.name,
             "budget": mode,
             "seed": root,
             "planned": budget.repetitions,
@@ -82,7 +83,8 @@ class Results:
         data = read(folder / FILE)
         if data["id"] != experiment.id:
             raise ValueError(f"{folder / FILE} holds {data['id']!r}, not {experiment.id!r}")
-        results = cls(experiment, data["settings"], seconds=data["environment"].get("seconds", 0.0))
+        settings = {**data["settings"], "unit": experiment.unit.name}  # files of version 0.1.0 do not name it
+        results = cls(experiment, settings, seconds=data["environment"].get("seconds", 0.0))
         for method, entry in data["methods"].items():
             for position, index in enumerate(entry["replicates"]):
                 # A metric that a repetition does not have is stored as an empty series; a missing number as null.
@@ -104,13 +106,17 @@ class Results:
                 "resume with the same budget, or use another output folder"
             )
 
+    def units(self) -> list[int]:
+        """Return the number of the independent unit of each repetition, in the order of the repetitions."""
+        return [self.experiment.unit.number(index, self.settings["parameters"]) for index in sorted(self.replicates)]
+
     def judge(self) -> list[dict[str, Any]]:
         """Return the claims with their verdicts; claim k has the code ``C<k>``."""
-        ordered = [self.replicates[index] for index in sorted(self.replicates)]
+        ordered, units = [self.replicates[index] for index in sorted(self.replicates)], self.units()
         entries = []
         for number, claim in enumerate(self.experiment.claims, start=1):
             try:
-                entry = claim.judge(ordered)
+                entry = claim.judge(ordered, units)
             except (ValueError, TypeError, KeyError, IndexError) as error:
                 # A claim that does not fit its data must not cost the run.
                 note = f"cannot be judged: {type(error).__name__}: {error}"
@@ -124,7 +130,7 @@ class Results:
         return {
             "id": self.experiment.id,
             "source": self.experiment.source,
-            "settings": self.settings,
+            "settings": {**self.settings, "units": len(set(self.units()))},
             "repetitions": len(self.replicates),
             "methods": self._methods(),
             "claims": self.judge(),
@@ -261,11 +267,13 @@ def markdown(data: Mapping[str, Any]) -> str:
     """
     settings = data["settings"]
     status = f"{data['repetitions']} of {settings['planned']} repetitions ({settings['budget']}; {settings['stopped']})"
+    if "units" in settings:
+        status += f"; independent units ({settings['unit']}): {settings['units']}"
     if data["failures"]:
         status += f"; {len(data['failures'])} FAILED, first: {data['failures'][0]['error']}"
     lines = [f"# {data['id']}", "", f"{settings['title']}", "", f"Source: {data['source']}  "]
     lines += [f"Data: {settings['data']}  ", f"Run: {status}", ""]
-    lines += table_lines(["", "claim", "published", "ours [interval]", "n", "verdict"], claim_rows(data))
+    lines += table_lines(["", "claim", "published", "ours [interval]", "units", "verdict"], claim_rows(data))
     summary = [
         [method, metric, number_text(s["mean"]), number_text(s["se"]), str(s["n"])]
         for method, entry in data["methods"].items()

@@ -14,6 +14,7 @@ Values are shares: 1 is what all rows (columns) together would have.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ from rich.text import Text
 from surefoot.belief.kernels import Matern
 from surefoot.lab.records import csv_rows
 from surefoot.lab.selection_plot import draw
+from surefoot.loop.durable import write_atomically
 from surefoot.loop.errors import MissingExtra
 from surefoot.report.view import number
 from surefoot.select import Coverage, FacilityLocation, RSquared, SetFunction, State, VarianceReduction
@@ -319,15 +321,16 @@ def _names(sheet: Sheet, found: Choice, whole: str, elements: Sequence[int]) -> 
 def _write(sheet: Sheet, found: Choice, objective: str, folder: Path) -> list[Path]:
     """Write the chosen rows (or columns) as they stood in the file, and what is known about them."""
     order, whole = found.selection.order, "columns" if objective == "regression" else "rows"
-    with (folder / "selected.csv").open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        if whole == "rows":
-            writer.writerow(sheet.header)
-            writer.writerows(sheet.rows[i] for i in order)
-        else:
-            chosen = {sheet.columns[i] for i in order}
-            places = [i for i, name in enumerate(sheet.header) if name in chosen or name not in sheet.columns]
-            writer.writerows([row[i] for i in places] for row in [sheet.header, *sheet.rows])
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    if whole == "rows":
+        writer.writerow(sheet.header)
+        writer.writerows(sheet.rows[i] for i in order)
+    else:
+        chosen = {sheet.columns[i] for i in order}
+        places = [i for i, name in enumerate(sheet.header) if name in chosen or name not in sheet.columns]
+        writer.writerows([row[i] for i in places] for row in [sheet.header, *sheet.rows])
+    write_atomically(folder / "selected.csv", table.getvalue())
     proof = found.certificate
     facts = {
         "objective": objective,
@@ -345,7 +348,7 @@ def _write(sheet: Sheet, found: Choice, objective: str, folder: Path) -> list[Pa
         "certificate": {"best_possible": proof.optimum, "ratio": proof.ratio, "factor": proof.factor},
         "tried": dict(found.tried),
     }
-    (folder / "selection.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_atomically(folder / "selection.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     return [folder / "selected.csv", folder / "selection.json"]
 
 

@@ -117,7 +117,8 @@ def _growth(axes: Axes, found: Choice, what: str) -> None:
         label = f"left after the worst loss of {len(found.worst.removed)}"
         axes.axhline(found.worst.value, color=color("bad"), linestyle="--", linewidth=1.2, label=label)
     axes.set(xlabel=f"{what} chosen", ylabel="value", xlim=(0.5, values.size + 0.5))
-    axes.set_ylim(0.0, None)
+    if min(values.min(), found.worst.value) >= 0.0:
+        axes.set_ylim(0.0, None)
     axes.locator_params(axis="x", integer=True)
     axes.grid(axis="y")
     axes.legend(loc="lower right", fontsize=6.5)

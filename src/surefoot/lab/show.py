@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from surefoot.loop.journal import Journal, check_schema, loads
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet, Recommendation
 from surefoot.report import Run, best_so_far, page
+from surefoot.report.edge import beyond, inside
 from surefoot.report.runs import direction_of
 from surefoot.report.view import View, coordinates, number, short, window
 
@@ -59,7 +61,8 @@ def read(path: str | os.PathLike[str], *, direction: str | None = None) -> Readi
     path : path
         A journal, or a file written by ``policy.save``.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says (a saved state does not say).
+        Which way is better; by default that of the policy. With the other one all values change their sign: for a state
+        that an older release saved of a minimized run.
 
     >>> import tempfile, os
     >>> from surefoot import Box, RandomSearch
@@ -70,15 +73,16 @@ def read(path: str | os.PathLike[str], *, direction: str | None = None) -> Readi
     RandomSearch(Box([(0.0, 1.0)]), asked=1, measured=1)
     """
     state = saved_state(path)
-    way, note = direction or state.get("direction"), ""
+    note = ""
     try:
         policy = Policy.from_state(state)
     except (ValueError, SurefootError) as error:
         if "domain" not in state.get("config", {}):
             raise
-        bare = {**state, "policy": "RandomSearch", "config": {"domain": state["config"]["domain"]}, "cache": {}}
+        known = {name: state["config"][name] for name in ("domain", "direction") if state["config"].get(name)}
+        bare = {**state, "policy": "RandomSearch", "config": known, "cache": {}}
         policy, note = Policy.from_state(bare), f"shown from its events alone: {error}"
-    return Reading(policy, direction_of(policy, way), state["policy"], note)
+    return Reading(policy, direction_of(policy, direction), state["policy"], note)
 
 
 def saved_state(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -126,7 +130,7 @@ def show(
     page : path, optional
         Where to write the HTML page.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says.
+        Which way is better; by default that of the policy.
     console : rich.console.Console, optional
         Where to print.
 
@@ -236,8 +240,10 @@ def curve_of(values: Iterable[float | None], screen: Console) -> str:
 def _trace(view: View, screen: Console) -> list[str]:
     rows = [row for row in view.rows if row.status in ("measured", "failed")]
     best = best_so_far(rows, direction=view.direction)
-    low, high = window(best[~np.isnan(best)], view.direction)  # what is far worse is drawn at the edge
-    return chart(np.clip(best, low, high), width=min(screen.width, 100), ascii=screen.options.ascii_only)
+    low, high = window(best[~np.isnan(best)], view.direction)  # what is far worse is left blank, and told
+    shown = np.where(inside(best, low, high), best, np.nan)
+    lines = chart(shown, width=min(screen.width, 100), ascii=screen.options.ascii_only)
+    return [*lines, *textwrap.wrap(beyond(best, low, high, "the chart"), screen.width)]
 
 
 def _axes(view: View, screen: Console) -> Table:

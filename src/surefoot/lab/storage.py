@@ -88,8 +88,9 @@ def earlier_studies(
 
 def _task(file: Path, domain: Domain, direction: str) -> Task:
     state = saved_state(file)
-    if state.get("direction", direction) != direction:
-        raise ValueError(f"{file}: that study wanted to {state['direction']}, this one to {direction}")
+    wanted = state.get("direction") or state.get("config", {}).get("direction") or direction
+    if wanted != direction:
+        raise ValueError(f"{file}: that study wanted to {wanted}, this one to {direction}")
     try:
         return Task.from_state(state, file.stem).within(domain)
     except ValueError as error:
@@ -110,12 +111,14 @@ def as_begun(journal: str | os.PathLike[str] | None, found: Sequence[Task]) -> l
     if not isinstance(stored, list):
         return list(found)
     begun = []
+    turns = header is not None and (header["schema"], header["direction"]) == (1, "minimize")  # stored as of −f
     for entry in stored:
         value = entry["value"]
         if "sha256" not in value:
-            begun.append(unpack(entry))
+            task = unpack(entry)
+            begun.append(task.negated() if turns else task)
             continue
-        same = [task for task in found if task.sha256 == value["sha256"]]
+        same = [task for task in found if (task.negated() if turns else task).sha256 == value["sha256"]]
         if not same:
             raise ValueError(
                 f"{journal} was begun with the {value['measurements']} measurements of {value['name']!r}, which are "

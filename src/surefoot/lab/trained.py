@@ -18,6 +18,7 @@ so that a changed one is trained again and an unchanged one never. Weights are k
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
+from surefoot.loop.durable import write_atomically
 from surefoot.loop.errors import MissingExtra
 
 __all__ = ["batches", "fingerprint", "torch", "trained"]
@@ -133,12 +135,9 @@ def _read(file: Path, model: Any, pytorch: Any) -> dict[str, float]:
 
 
 def _write(file: Path, model: Any, notes: Mapping[str, float]) -> None:
-    """Write beside it and rename: a file with this name is always whole, also when two processes train at once."""
+    """Write so that a file with this name is always whole, also when two processes train at once."""
     file.parent.mkdir(parents=True, exist_ok=True)
     weights = {key: value.numpy() for key, value in model.state_dict().items()}
-    part = file.with_name(f"{file.stem}.{os.getpid()}.part.npz")
-    try:
-        np.savez(part, allow_pickle=False, **weights, **{f"@{key}": np.asarray(value) for key, value in notes.items()})
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+    made = io.BytesIO()
+    np.savez(made, allow_pickle=False, **weights, **{f"@{key}": np.asarray(value) for key, value in notes.items()})
+    write_atomically(file, made.getvalue())

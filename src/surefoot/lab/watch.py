@@ -163,7 +163,7 @@ class Screen:
         quiet: bool = False,
     ) -> None:
         self.run, self.console, self.trials, self.quiet = run, console, trials, quiet
-        self.sign = -1.0 if direction == "minimize" else 1.0
+        self.better: Any = min if direction == "minimize" else max
         self.failure = self._spent = ""
         self._headed = False
         self._bars: Progress | None = None
@@ -195,25 +195,25 @@ class Screen:
 
     def finished(self, policy: Policy, query: Query) -> None:
         """Print the run that was just told."""
-        values = [self.sign * o.value for o in policy.history if o.value is not None]
+        values = [o.value for o in policy.history if o.value is not None]
         value = policy.history[-1].value
         self.failure = self.run.why() if value is None else ""
         reported = policy.reports().get(query.id)
         curve = self.run.curve
         if reported is not None:
-            curve = [None if v is None else self.sign * v for v in reported.values()]
+            curve = list(reported.values())
         stopped = query.id in getattr(policy, "stopped", {})
         params = " ".join(f"{name}={shown(v)}" for name, v in (query.params or {}).items())
-        best = self.sign * max((self.sign * v for v in values), default=np.nan)
+        best = self.better(values, default=np.nan)
         count = len(policy.history)
         self.run.forget()
         if self._bars is not None:
-            self._row(query.id, None if value is None else self.sign * value, best, curve, stopped, params)
+            self._row(query.id, value, best, curve, stopped, params)
             used, saved = (getattr(policy, f"epochs_{word}", None) for word in ("used", "saved"))
             self._spent = "" if saved is None else f", {used} in all, [green]{saved} saved[/]"
             self._bars.update(self._task, completed=count, description=self._spent.removeprefix(", "))
         elif not self.quiet:
-            outcome = f"failed, {self.failure}" if value is None else f"value {number(self.sign * value)}"
+            outcome = f"failed, {self.failure}" if value is None else f"value {number(value)}"
             parts = [outcome, f"best {number(best)}" if values else "", self._length(curve, stopped), params]
             self.say(f"run {query.id} ({count}/{self.trials}): {', '.join(part for part in parts if part)}")
 

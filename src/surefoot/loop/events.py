@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from surefoot.domain import Domain
 from surefoot.loop.types import Outcome, Query
 
-__all__ = ["as_outcome", "asked", "outcome_fields", "outcome_from", "query_from"]
+__all__ = ["as_outcome", "asked", "outcome_fields", "outcome_from", "query_from", "timeless"]
 
 
 def as_outcome(value: Any, stops: int | None = None) -> Outcome:
@@ -112,3 +112,12 @@ def query_from(event: Mapping[str, Any], domain: Domain) -> Query:
         cost=event.get("cost"),
         note=event.get("note", {}),
     )
+
+
+def timeless(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return events without the times at which they were written: what equal runs have in common.
+
+    >>> timeless([{"event": "cancelled", "id": 0, "at": 1794916800.0}])
+    [{'event': 'cancelled', 'id': 0}]
+    """
+    return [{key: value for key, value in event.items() if key != "at"} for event in events]

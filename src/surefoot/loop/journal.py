@@ -2,7 +2,9 @@
 
 The first line is a header (policy, configuration, seed, direction). A line that was cut short by a crash is ignored on
 reading and removed by the next writer. One process writes at a time; a second is refused. A file that is something else
-is refused too, and stays as it is.
+is refused too, and stays as it is. An event that could not be written, on a full disk for one, is refused, and does not
+come back; a file that is deleted or replaced during a run is noticed at the next event. How this is kept is
+:mod:`surefoot.loop.durable`'s business.
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.jsonl"
@@ -17,19 +19,25 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from surefoot.arguments import one_of
-from surefoot.loop.errors import SurefootError
+from surefoot.loop.direction import DIRECTIONS, turned_event
+from surefoot.loop.durable import Appended, write_atomically
 
-__all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "write_atomically"]
+__all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "same_settings", "write_atomically"]
 
-SCHEMA = 1
-"""Version of the state and journal formats this release writes; newer ones are refused."""
+SCHEMA = 2
+"""Version of the state and journal formats this release writes; newer ones are refused.
 
-START = f'{{"schema":{SCHEMA},"direction":"'.encode()  # of every journal
+Since schema 2 an event says when it was written, and holds values as they were told. Schema 1 had no times; a journal
+of a run that minimized held values, and options that are values, with the opposite sign.
+"""
+
+STARTS = [f'{{"schema":{schema},"direction":"'.encode() for schema in (1, SCHEMA)]  # one of them begins every journal
 
 
 def dumps(value: Any) -> str:
@@ -53,7 +61,10 @@ def loads(text: str) -> Any:
     def refuse(name: str) -> Any:
         raise ValueError(f"{name} is not JSON")
 
-    return json.loads(text, parse_constant=refuse)
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("this is nested too deeply") from None
 
 
 def check_schema(data: Any, what: str) -> None:
@@ -62,7 +73,7 @@ def check_schema(data: Any, what: str) -> None:
     >>> check_schema({"schema": 99}, "journal")
     Traceback (most recent call last):
     ...
-    ValueError: this journal has schema 99, newer than the 1 this release of surefoot reads; please upgrade surefoot
+    ValueError: this journal has schema 99, newer than the 2 this release of surefoot reads; please upgrade surefoot
     """
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
@@ -80,10 +91,11 @@ class Journal:
     Parameters
     ----------
     path : path
-        The file; a lock file of the same name with ``.lock`` appended stands beside it.
-    direction : {"maximize", "minimize"}
-        What the numbers mean to the person who reads them. Policies always maximize; values in the journal are those
-        the policy saw. The header records the direction so that a reader can undo the sign.
+        The file; it is locked while it is written, and can be read meanwhile.
+    direction : {"maximize", "minimize"}, optional
+        Which way is better. By default that of the policy that writes the journal; another one is refused.
+
+    A file of schema 1 is read, and continued, as it is: its values change their sign here where it says ``minimize``.
 
     >>> Journal("run.jsonl", direction="upwards")
     Traceback (most recent call last):
@@ -91,21 +103,25 @@ class Journal:
     ValueError: direction must be 'maximize' or 'minimize', got 'upwards'
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, direction: str = "maximize") -> None:
-        one_of(direction, "direction", ("maximize", "minimize"))
+    def __init__(self, path: str | os.PathLike[str], *, direction: str | None = None) -> None:
+        if direction is not None:
+            one_of(direction, "direction", DIRECTIONS)
         self.path = Path(path)
         self.direction = direction
-        self._file: IO[bytes] | None = None
-        self._lock: IO[bytes] | None = None
+        self._turns = False  # whether the file holds values of the opposite sign
+        self._file = Appended(self.path)
 
     def read(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         """Return the header and the events; (None, []) for a missing or empty file."""
-        header, events, _ = self._scan()
+        header, events, _ = self._scan(self.path.read_bytes() if self.path.exists() else b"")
         return header, events
 
-    def _scan(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
+    def _told(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event of the file as it was told, or the other way round."""
+        return turned_event(event) if self._turns else event
+
+    def _scan(self, content: bytes) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
         """Return header, events and the number of bytes up to the last whole line."""
-        content = self.path.read_bytes() if self.path.exists() else b""
         *lines, torn = content.split(b"\n")
         records = []
         for number, line in enumerate(lines, start=1):
@@ -117,23 +133,34 @@ class Journal:
                 raise ValueError(f"{self.path}: line {number} is damaged; the lines before it are intact")
             records.append(record)
         if not records:
-            if not START.startswith(torn[: len(START)]):  # not a header that was cut short: somebody else's file
+            # What is not a header that was cut short is somebody else's file.
+            if not any(start.startswith(torn[: len(start)]) for start in STARTS):
                 raise ValueError(f"{self.path} is not a journal; use another path (surefoot.load reads saved states)")
             return None, [], 0
         check_schema(records[0], "journal")
-        return records[0], records[1:], sum(len(line) + 1 for line in lines)
+        self._turns = records[0]["schema"] == 1 and records[0].get("direction") == "minimize"
+        events = [self._told(event) for event in records[1:]]
+        return records[0], events, sum(len(line) + 1 for line in lines)
 
-    def open(self, header: dict[str, Any]) -> list[dict[str, Any]]:
+    def open(self, header: dict[str, Any], first: Callable[[], dict[str, Any]] | None = None) -> list[dict[str, Any]]:
         """Become the writer; return the events already there.
 
         A new file gets the header. An existing file must have the same one: a journal belongs to one policy, though
-        not to one ``device``.
+        not to one ``device``. ``first`` gives the header as schema 1 wrote it, where that was another.
         """
-        header = {"schema": SCHEMA, "direction": self.direction, **header}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._acquire()
+        faces = header.get("direction", self.direction or DIRECTIONS[0])
+        if self.direction not in (None, faces):
+            raise ValueError(
+                f"this journal is of a run that wants to {self.direction}, and the policy would {faces}: "
+                f"give direction={self.direction!r} to the policy, and tell it values as they are"
+            )
+        self.direction = faces
+        header = {"schema": SCHEMA, "direction": faces, **header}
+        content = self._file.open()
         try:
-            found, events, end = self._scan()
+            found, events, end = self._scan(content)
+            if found is not None and found["schema"] == 1 and first is not None:
+                header = {**header, **first()}
             before, now = _run(found or header), _run(header)
             if before != now:
                 different = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
@@ -141,56 +168,21 @@ class Journal:
                     f"{self.path} belongs to another run (its {', '.join(different)} differ); "
                     "use another path, or surefoot.load(path) to continue it as it was"
                 )
-            self._file = self.path.open("r+b" if self.path.exists() else "x+b")
-            self._file.truncate(end)
-            self._file.seek(end)
+            self._file.cut(end)
             if found is None:
                 self.append(header)
-                self._sync_directory()
         except BaseException:
             self.close()
             raise
         return events
 
     def append(self, *events: dict[str, Any]) -> None:
-        """Write events and wait until they are on disk."""
-        if self._file is None:
-            raise SurefootError(f"{self.path} is not open for writing")
-        position = self._file.tell()
-        try:
-            self._file.write("".join(dumps(event) + "\n" for event in events).encode())
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except BaseException:
-            # A half-written line must not become the prefix of the next one.
-            self._file.seek(position)
-            self._file.truncate(position)
-            raise
+        """Write events and wait until they are on disk; all of them or, on a failure, none."""
+        self._file.append("".join(dumps(self._told(event)) + "\n" for event in events).encode())
 
     def close(self) -> None:
         """Stop writing and let others write."""
-        for handle in (self._file, self._lock):
-            if handle is not None:
-                handle.close()
-        self._file = self._lock = None
-
-    def _acquire(self) -> None:
-        lock = Path(f"{self.path}.lock").open("ab")  # noqa: SIM115 - held until close()
-        try:
-            _lock_exclusively(lock)
-        except OSError:
-            lock.close()
-            raise SurefootError(f"{self.path} is being written by another process or policy") from None
-        self._lock = lock
-
-    def _sync_directory(self) -> None:
-        """Make the new file's name durable too, where the system allows it."""
-        if os.name == "posix":
-            descriptor = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -202,37 +194,31 @@ class Journal:
 
 
 def _run(header: dict[str, Any]) -> dict[str, Any]:
-    """What a header says of the run itself: not where its arrays lie."""
+    """What a header says of the run itself: not in which format, nor where its arrays lie."""
+    run = {name: value for name, value in header.items() if name != "schema"}
     config = header.get("config")
     if not isinstance(config, dict):
-        return header
-    return {**header, "config": {name: value for name, value in config.items() if name != "device"}}
+        return run
+    return {**run, "config": _said({name: value for name, value in config.items() if name != "device"})}
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a crash, sees the old or the new content, never a part.
+def _said(stored: Any) -> Any:
+    """A stored configuration without directions that say no more than their absence, as before schema 2."""
+    if isinstance(stored, list):
+        return [_said(item) for item in stored]
+    if not isinstance(stored, dict):
+        return stored
+    return {
+        name: _said(value)
+        for name, value in stored.items()
+        if not (name == "direction" and value in ("maximize", None))
+    }
 
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
-    >>> write_atomically(path, "whole")
-    >>> path.read_text()
-    'whole'
+
+def same_settings(config: Any, stored: Any) -> bool:
+    """Tell whether a configuration is a stored one; those of schema 1 do not say ``direction``.
+
+    >>> same_settings({"margin": 0.1, "direction": "maximize"}, {"margin": 0.1})
+    True
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
-def _lock_exclusively(handle: IO[bytes]) -> None:
-    """Take a lock that the system releases when the process dies, or raise OSError."""
-    if os.name == "posix":
-        import fcntl
-
-        fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    else:  # pragma: no cover - Windows
-        import msvcrt
-
-        msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+    return bool(_said(loads(dumps(config))) == _said(stored))

@@ -5,7 +5,9 @@ between fits it appends observations one by one. A fit is a pure function of the
 which it was made follows from the events alone, so a rebuilt policy factorizes where the live one did.
 
 Points that are pending, and points that failed, are *hallucinated* while a point is chosen: measured at their posterior
-mean, which shrinks the uncertainty around them and leaves the mean alone. They never enter the belief itself.
+mean, which shrinks the uncertainty around them and leaves the mean alone. They never enter the belief itself. Where the
+belief says that measurements are noisy, that is all: a rule may choose a pending point again. Where it says that they
+are exact (:attr:`ModelPolicy.spares_pending`), pending points are left out.
 
 A subclass gives an :class:`Acquisition`, a function of posterior mean and standard deviation, or overrides
 :meth:`ModelPolicy._rule`.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import contextlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, ClassVar, Protocol, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,11 @@ from surefoot.loop.widths import Width
 __all__ = ["Acquisition", "ModelOptions", "ModelPolicy", "PosteriorScore"]
 
 Array = NDArray[np.float64]
+
+# Noise variances, as shares of the signal's, up to which measurements count as exact. A given one is taken at its word,
+# down to what factorizing may add by itself. A fitted one so small is no evidence of noise: the prior of the automatic
+# belief alone says 1e-4, and data without noise take it further down.
+GIVEN_EXACT, FITTED_EXACT = 1e-6, 1e-3
 
 
 class ModelOptions(Options, total=False):
@@ -115,6 +122,8 @@ class ModelPolicy(Policy):
     >>> policy.initial
     3
     """
+
+    valued: ClassVar[tuple[str, ...]] = ("gp",)
 
     def __init__(
         self,
@@ -210,7 +219,7 @@ class ModelPolicy(Policy):
 
     def _incumbents(self, belief: Posterior, count: int = 3) -> Array | None:
         """The measured points of highest posterior mean: good places to start a search."""
-        X, _, _ = self.data()
+        X, _, _ = self._data()
         if not len(X):
             return None
         return X[np.argsort(-belief.mean(self._seen(X)), kind="stable")[:count]]
@@ -225,7 +234,7 @@ class ModelPolicy(Policy):
         wanted = min(max(self.initial, 16), max(1024, 2 << step.bit_length()))
         if self._design is None or len(self._design) < wanted:
             self._design = self.domain.design(wanted, self.stream("initial"))
-        blocked = {x.tobytes() for x, _ in self._blocked()}
+        blocked = {x.tobytes() for x, _ in self._blocked(sparing=True)}
         later = self.domain.sample(64, self.stream("initial", step + 1))
         for x in [*self._design[step:], *later]:
             if x.tobytes() not in blocked:
@@ -234,10 +243,39 @@ class ModelPolicy(Policy):
 
     # -- believing ---------------------------------------------------------------------------------------------------
 
+    @property
+    def spares_pending(self) -> bool:
+        """Whether a point that is pending is not asked for a second time while another is left.
+
+        It is with ``repeats=False``, and where the belief takes measurements to be exact: a given ``gp`` whose noise
+        variance is 0 or at most a millionth of the signal's, which is rounding, and a fitted one at a thousandth.
+
+        >>> from surefoot import GPUCB, Candidates
+        >>> [GPUCB(Candidates([0.0, 1.0]), gp=GP(noise=noise)).spares_pending for noise in (0.0, 0.01)]
+        [True, False]
+        """
+        if not self.repeats:
+            return True
+        gp = self._fit(self._due(self._successes()))
+        members = gp.members or (gp,)
+        noise = float(np.mean([self._noisiest(member) for member in members]))
+        share = GIVEN_EXACT if self.gp.every is None else FITTED_EXACT
+        return noise <= share * float(np.mean([self._signal(member) for member in members]))
+
+    def _noisiest(self, gp: GP) -> float:
+        """The largest variance that measurements may have under a belief."""
+        return gp.noise
+
+    def _signal(self, gp: GP) -> float:
+        """The largest prior variance of a belief, at two corners of the domain."""
+        corners = self.domain.decode(np.stack([self.domain.lower, self.domain.upper]))
+        return float(gp.kernel.diag(self._seen(corners)).max())
+
     def posterior(self) -> Posterior:
         """Return the belief given all measurements, over encoded points; refitted if a refit is due.
 
-        It is the caller's own: appending to it does not change what the policy believes.
+        It is about what the rule maximizes: −f for a policy that minimizes. It is the caller's own: appending to it
+        does not change what the policy believes.
         """
         if self._over_all_candidates(self.gp):
             X, y, noise = self._encoded()
@@ -263,7 +301,7 @@ class ModelPolicy(Policy):
         return sum(not o.failed for o in self._observations)
 
     def _encoded(self) -> tuple[Array, Array, Array | None]:
-        X, y, noise = self.data()
+        X, y, noise = self._data()
         return self.domain.encode(X), y, None if np.isnan(noise).all() else noise
 
     def _due(self, n: int) -> int | None:
@@ -349,7 +387,7 @@ class ModelPolicy(Policy):
     # -- answering ---------------------------------------------------------------------------------------------------
 
     def _recommend(self) -> Recommendation:
-        return self._most_promising(self.data()[0], "highest posterior mean among measured points")
+        return self._most_promising(self._data()[0], "highest posterior mean among measured points")
 
     def _most_promising(self, X: Array, rule: str) -> Recommendation:
         """The point of X (n, d) with the highest posterior mean."""

@@ -17,66 +17,55 @@ declared abilities and the rules of asking and telling. A subclass says how to c
 >>> policy.recommend().mean
 3.5
 
-Policies only maximize. Points are in the domain's own units. All options are keyword-only.
+Rules only maximize. With ``direction="minimize"`` they see −f, and users f: what a policy is told, options that hold
+values, and its answer are turned here, and nowhere else (:mod:`surefoot.loop.direction`). Points are in the domain's
+own units. All options are keyword-only.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypedDict, overload
+from typing import Any, ClassVar, Self, TypedDict, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.arguments import whole
+from surefoot.arguments import one_of, whole
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
+from surefoot.loop.direction import DIRECTIONS, turned
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
 from surefoot.loop.journal import Journal
 from surefoot.loop.journey import Journey
 from surefoot.loop.record import Record
-from surefoot.loop.types import Advice, Observation, Outcome, Query, Recommendation
+from surefoot.loop.types import Advice, Observation, Outcome, Proposal, Query, Recommendation
 
 __all__ = ["Options", "Policy", "Proposal"]
 
 Array = NDArray[np.float64]
 Point = Sequence[float] | Array | Mapping[str, Any]
+T = TypeVar("T")
 _OMITTED = object()
 
 
 class Options(TypedDict, total=False):
     """Keyword arguments that every policy takes.
 
-    ``seed`` names all random draws (None: drawn once and stored); ``repeats=False`` never asks for a measured point
-    again; ``journal`` is a path, or a :class:`Journal`, in which every event is durable before the call returns.
+    ``direction`` says which way is better, ``"maximize"`` or ``"minimize"``; ``seed`` names all random draws (None:
+    drawn once and stored); ``repeats=False`` never asks for a measured point again; ``journal`` is a path, or a
+    :class:`Journal`, in which every event is durable before the call returns.
 
     >>> options: Options = {"seed": 3, "repeats": False}
     """
 
+    direction: str
     seed: int | None
     repeats: bool
     journal: str | os.PathLike[str] | Journal | None
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a subclass returns for an ask, and what to remember about it.
-
-    It is a raw point, the index of a candidate, or on ``Paths`` the stops of a move.
-
-    >>> Proposal(index=3).x is None
-    True
-    """
-
-    x: Array | None = None
-    index: int | None = None
-    fidelity: int | None = None
-    cost: float | None = None
-    note: Mapping[str, Any] = field(default_factory=dict)
-    stops: Sequence[int] | NDArray[np.intp] | None = None
 
 
 class Policy(Record):
@@ -96,6 +85,11 @@ class Policy(Record):
         Whether runs may be reported step by step.
     fidelities : bool
         Whether queries choose a fidelity.
+    valued : tuple of str
+        Options of this class that hold values of the objective, such as a threshold; the classes above have their own.
+        The constructor of a policy that minimizes gets them as they are of −f.
+    weighs_costs : bool
+        Whether the choice among the moves of ``Paths`` weighs what they cost.
 
     >>> from surefoot import RandomSearch
     >>> RandomSearch.parallel, RandomSearch.steps
@@ -107,11 +101,14 @@ class Policy(Record):
     context: ClassVar[tuple[str, ...]] = ()
     steps: ClassVar[bool] = False
     fidelities: ClassVar[bool] = False
+    valued: ClassVar[tuple[str, ...]] = ()
+    weighs_costs: ClassVar[bool] = False
 
     def __init__(
         self,
         domain: Domain,
         *,
+        direction: str = "maximize",
         seed: int | None = None,
         repeats: bool = True,
         journal: str | os.PathLike[str] | Journal | None = None,
@@ -122,13 +119,53 @@ class Policy(Record):
             raise NotSupported("on Paths a vehicle may have to pass a place again: repeats=False cannot be promised")
         if not isinstance(repeats, (bool, np.bool_)):
             raise TypeError(f"repeats must be True or False, got {repeats!r}")
+        if isinstance(domain, Paths) and domain.uneven and not self.weighs_costs:
+            warnings.warn(
+                f"{type(self).__name__} does not weigh what moves cost: query.cost says it, the route does not depend "
+                "on it (MacroGPO(toll=...) weighs it; Paths(cost=0.0) says that none is meant)",
+                stacklevel=3,
+            )
         self.domain = domain
+        self.direction = one_of(direction, "direction", DIRECTIONS)
         self.repeats = bool(repeats)
         self._queries: list[Query] = []
         self._pending: dict[int, Query] = {}
         self._told: dict[int, Outcome] = {}
         self._reports: dict[int, dict[int, float | None]] = {}
         self._observations: list[Observation] = []
+
+    # -- the direction -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _negated(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        valued = {name for base in cls.__mro__ for name in vars(base).get("valued", ())}
+        turns = {name for name, value in options.items() if name in valued or isinstance(value, Policy)}
+        return {name: turned(value) if name in turns else value for name, value in options.items()}
+
+    @classmethod
+    def _as_seen(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return cls._negated(arguments) if arguments.get("direction") == "minimize" else {}
+
+    def negated(self) -> Self:
+        """Return a fresh policy that does with −f what this one does with f: the other way, its options turned.
+
+        >>> from surefoot import GPLSE
+        >>> GPLSE(Box([(0.0, 1.0)]), threshold=0.5, seed=0).negated().config()["threshold"]
+        -0.5
+        """
+        other = DIRECTIONS[self.direction == "maximize"]
+        return type(self)(**{**self._negated(self._arguments), "direction": other}, seed=self.seed)
+
+    def _facing(self, value: T) -> T:
+        """What the rule sees of something told, or the user of something found: the way is the same."""
+        faced: T = turned(value) if self.direction == "minimize" else value
+        return faced
+
+    def _header(self) -> dict[str, Any]:
+        return {"direction": self.direction, **super()._header()}
+
+    def _first_header(self) -> dict[str, Any]:
+        return {"config": self.negated().config()} if self.direction == "minimize" else {}
 
     # -- what a subclass gives ---------------------------------------------------------------------------------------
 
@@ -161,7 +198,7 @@ class Policy(Record):
         PendingQuery
             A sequential policy still waits for its last query.
         Exhausted
-            Every admissible point is pending (or measured, with ``repeats=False``).
+            Every admissible point is pending and spared (or measured, with ``repeats=False``).
         """
         unknown = [name for name in context if name not in self.context]
         if unknown:
@@ -177,18 +214,20 @@ class Policy(Record):
             )
             raise PendingQuery(f"{type(self).__name__} chooses one point at a time; {waiting}")
         self._begin(count)
-        queries: list[Query] = []
+        before, written = len(self._queries), len(self._events)
         try:
             for _ in range(count):
                 query = self._query(self._choose(len(self._queries), context), context)
                 self._queries.append(query)
                 self._pending[query.id] = query
-                queries.append(query)
-            self._commit(*(asked(query) for query in queries))
+            queries = self._queries[before:]
+            with uninterrupted():
+                self._commit(*(asked(query) for query in queries))
         except BaseException:
-            for query in queries:
-                del self._pending[query.id]
-            del self._queries[len(self._queries) - len(queries) :]
+            if len(self._events) == written:  # Ctrl-C may come when all is done: then they are pending
+                for query in self._queries[before:]:
+                    self._pending.pop(query.id, None)
+                del self._queries[before:]
             raise
         return queries[0] if n is None else queries
 
@@ -228,28 +267,40 @@ class Policy(Record):
     def tell(self, query: Query | int | Point, value: Any = _OMITTED) -> None:
         """Tell the outcome of a query, of a query id, or of any point of the domain (warm start).
 
+        A point that is pending closes its query, the oldest one where several wait there.
+
         ``value`` is a number, an :class:`Outcome`, or None / NaN / ``FAILED`` for a failed run; it may be omitted after
         reports. A move (on ``Paths``) is told one value for each stop, None or NaN for a missed one. The same outcome
         again changes nothing; another one for the same query is a ``ValueError``.
         """
         if isinstance(query, (Query, int, np.integer)):
             known = self._find(query)
-            outcome = self._final(known) if value is _OMITTED else as_outcome(value, _stops(known.x))
+            outcome = self._facing(self._final(known)) if value is _OMITTED else as_outcome(value, _stops(known.x))
             if known.id in self._told:
-                if self._told[known.id] != outcome:
-                    raise ValueError(f"query {known.id} was already told {self._told[known.id]}, not {outcome}")
+                before = self._facing(self._told[known.id])
+                if before != outcome:
+                    raise ValueError(f"query {known.id} was already told {before}, not {outcome}")
                 return
             self._check_outcome(known, outcome)
-            self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
-            self._apply_told(known.id, known.x, known.index, outcome)
+            with uninterrupted():
+                self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
+                self._apply_told(known.id, known.x, known.index, self._facing(outcome))
             return
         x = self.domain.validate(query)
+        if (waiting := self._waiting_at(x)) is not None:
+            self.tell(waiting, value)
+            return
         if value is _OMITTED:
             raise ValueError("a point that was not asked for needs a value")
         outcome = as_outcome(value, _stops(x))
         self._check_outcome(None, outcome)
-        self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
-        self._apply_told(None, x, None, outcome)
+        with uninterrupted():
+            self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
+            self._apply_told(None, x, None, self._facing(outcome))
+
+    def _waiting_at(self, x: Array) -> Query | None:
+        """The oldest pending query at exactly this point."""
+        return next((query for query in self._pending.values() if np.array_equal(query.x, x)), None)
 
     def _apply_told(self, id: int | None, x: Array, index: int | None, outcome: Outcome) -> None:
         if index is None and isinstance(self.domain, Candidates):
@@ -281,8 +332,9 @@ class Policy(Record):
         if known.id in self._told:
             raise ValueError(f"query {known.id} was already told; it cannot be cancelled")
         if known.id in self._pending:
-            self._commit({"event": "cancelled", "id": known.id})
-            del self._pending[known.id]
+            with uninterrupted():
+                self._commit({"event": "cancelled", "id": known.id})
+                del self._pending[known.id]
 
     def report(self, query: Query | int, step: int, value: float | None) -> Advice:
         """Report an intermediate value of a run and get advice; durable like a tell."""
@@ -290,18 +342,21 @@ class Policy(Record):
             raise NotSupported(f"{type(self).__name__} does not follow runs step by step; tell the final value")
         known = self._find(query)
         step = whole(step, "step")
-        number = as_outcome(value).value
+        told = as_outcome(value).value
+        number = self._facing(told)
         reports = self._reports.get(known.id, {})
         if step in reports:
             if reports[int(step)] != number:
-                raise ValueError(f"step {step} of query {known.id} was already reported as {reports[int(step)]}")
+                before = self._facing(reports[int(step)])
+                raise ValueError(f"step {step} of query {known.id} was already reported as {before}")
             return self._advise(known, int(step), number)
         if known.id not in self._pending:
             raise ValueError(f"query {known.id} is closed; nothing more can be reported")
         if reports and step < max(reports):
             raise ValueError(f"step {step} of query {known.id} comes after step {max(reports)}")
-        self._commit({"event": "reported", "id": known.id, "step": int(step), "value": number})
-        self._reports.setdefault(known.id, {})[int(step)] = number
+        with uninterrupted():
+            self._commit({"event": "reported", "id": known.id, "step": int(step), "value": told})
+            self._reports.setdefault(known.id, {})[int(step)] = number
         return self._advise(known, int(step), number)
 
     # -- answering ---------------------------------------------------------------------------------------------------
@@ -316,11 +371,11 @@ class Policy(Record):
         """
         if all(observation.failed for observation in self._observations):
             raise NoData(f"{type(self).__name__} has no successful measurement yet")
-        return self._recommend()
+        return self._facing(self._recommend())
 
     def _best_measured(self) -> Recommendation:
         """The point with the highest mean of its measured values."""
-        X, y, _ = self.data()
+        X, y, _ = self._data()
         _, inverse = np.unique(X, axis=0, return_inverse=True)
         means = np.bincount(inverse.ravel(), weights=y) / np.bincount(inverse.ravel())
         # Unique rows are sorted; the first *measured* of the best wins, whatever its coordinates.
@@ -346,11 +401,11 @@ class Policy(Record):
     @property
     def history(self) -> list[Observation]:
         """All measurements in the order they were told, failed runs included."""
-        return list(self._observations)
+        return [self._facing(observation) for observation in self._observations]
 
     def reports(self) -> dict[int, dict[int, float | None]]:
         """Return what was reported of each run, by query id and then by step; empty for policies without ``steps``."""
-        return {id: dict(values) for id, values in self._reports.items()}
+        return {id: {n: self._facing(v) for n, v in values.items()} for id, values in self._reports.items()}
 
     @property
     def journey(self) -> Journey:
@@ -364,26 +419,47 @@ class Policy(Record):
 
         Each measured stop of a move is one of them.
         """
+        X, y, noise = self._data()
+        return X, -y if self.direction == "minimize" else y, noise
+
+    def _data(self) -> tuple[Array, Array, Array]:
+        """The same as the rule sees it: higher values are better."""
         noises = [np.nan if o.outcome.noise is None else o.outcome.noise for o in self._observations]
         told = zip(self._observations, noises, strict=True)
         good = [(x, y, noise) for o, noise in told if not o.failed for x, y in o.stops() if y is not None]
         X = np.array([x for x, _, _ in good]).reshape(len(good), self.domain.dimension)
         return X, np.array([y for _, y, _ in good], dtype=np.float64), np.array([v for *_, v in good], dtype=np.float64)
 
-    def _blocked(self) -> list[tuple[Array, int | None]]:
+    @property
+    def spares_pending(self) -> bool:
+        """Whether a point that is pending is not asked for a second time while another is left.
+
+        It is where measurements are exact, so that a second one tells nothing, and with ``repeats=False``. A policy
+        without a belief knows of no noise.
+
+        >>> from surefoot import RandomSearch
+        >>> RandomSearch(Box([(0.0, 1.0)])).spares_pending
+        True
+        """
+        return True
+
+    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
         """Points, with their candidate index, that must not be asked now.
 
-        These are pending ones, failed ones, and with ``repeats=False`` measured ones. Failed points are let in again
-        when nothing else would be left of a finite domain.
+        These are failed ones, with ``repeats=False`` measured ones, and pending ones where the policy spares these; or
+        where the choice in hand does (``sparing``: it knows nothing of them), as long as another point is left. Failed
+        points are let in again when nothing else would be left of a finite domain.
         """
-        hard = [(query.x, query.index) for query in self._pending.values()]
-        if not self.repeats:
-            hard += [(o.x, o.index) for o in self._observations if not o.failed]
+        pending = [(query.x, query.index) for query in self._pending.values()]
+        measured = [] if self.repeats else [(o.x, o.index) for o in self._observations if not o.failed]
+        hard = (pending if pending and (sparing or self.spares_pending) else []) + measured
         failed = [(o.x, o.index) for o in self._failures()]
         size = self.domain.size
         if size is not None:
             if _different(self.domain, hard) >= size:
-                raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
+                if self.spares_pending or not self.repeats:
+                    raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
+                hard = measured
             if _different(self.domain, hard + failed) >= size:
                 failed = []
         return hard + failed
@@ -392,14 +468,16 @@ class Policy(Record):
         """The failed runs that are still held against their points."""
         return [o for o in self._observations if o.failed]
 
-    def _excluded_points(self) -> Array:
+    def _excluded_points(self, *, sparing: bool = False) -> Array:
         """The blocked points, shape (k, d)."""
-        return np.array([x for x, _ in self._blocked()], dtype=np.float64).reshape(-1, self.domain.dimension)
+        return np.array([x for x, _ in self._blocked(sparing=sparing)], dtype=np.float64).reshape(
+            -1, self.domain.dimension
+        )
 
-    def _excluded_rows(self) -> NDArray[np.bool_]:
+    def _excluded_rows(self, *, sparing: bool = False) -> NDArray[np.bool_]:
         """The blocked candidates, with their copies, as a mask, shape (size,)."""
         mask = np.zeros(self.domain.size or 0, dtype=bool)
-        rows = [index for _, index in self._blocked() if index is not None]
+        rows = [index for _, index in self._blocked(sparing=sparing) if index is not None]
         mask[self.domain.copies_of(rows) if isinstance(self.domain, Candidates) else rows] = True
         return mask
 
@@ -414,11 +492,11 @@ class Policy(Record):
         elif kind == "told":
             outcome = outcome_from(event)
             if id is None:
-                self._apply_told(None, self.domain.validate(event["x"]), None, outcome)
+                self._apply_told(None, self.domain.validate(event["x"]), None, self._facing(outcome))
             else:
-                self._apply_told(id, self._queries[id].x, self._queries[id].index, outcome)
+                self._apply_told(id, self._queries[id].x, self._queries[id].index, self._facing(outcome))
         elif kind == "reported":
-            self._reports.setdefault(event["id"], {})[event["step"]] = event["value"]
+            self._reports.setdefault(event["id"], {})[event["step"]] = self._facing(event["value"])
         elif kind == "cancelled":
             self._pending.pop(event["id"], None)
         else:

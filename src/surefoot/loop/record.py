@@ -14,11 +14,13 @@ True
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import os
+import time
 from abc import ABC, ABCMeta, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -33,6 +35,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Record", "load"]
 
+APART = ("seed", "journal")
+"""Arguments that are no part of a configuration: the seed stands beside it, a journal is named by the caller alone."""
+
+
+@contextlib.contextmanager
+def _legible() -> Iterator[None]:
+    """Whatever somebody has edited so that it cannot be read is a ValueError, with what was looked for."""
+    try:
+        yield
+    except RecursionError:
+        raise ValueError("this state is nested too deeply") from None
+    except (LookupError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"this state cannot be read ({type(error).__name__}: {error})") from None
+
 
 class _Meta(ABCMeta):
     """Keeps the arguments an object was made with, and opens its journal once it is complete."""
@@ -41,9 +57,12 @@ class _Meta(ABCMeta):
         args = tuple(map(_own, args))
         kwargs = {name: _own(value) for name, value in kwargs.items()}
         bound = inspect.signature(cls).bind(*args, **kwargs)
+        given = dict(bound.arguments)
+        bound.arguments.update(cast(type[Record], cls)._as_seen(given))
+        made = super().__call__(*bound.args, **bound.kwargs)
+        bound.arguments.update(given)
         bound.apply_defaults()
-        made = super().__call__(*args, **kwargs)
-        made._arguments = {key: value for key, value in bound.arguments.items() if key not in ("seed", "journal")}
+        made._arguments = {key: value for key, value in bound.arguments.items() if key not in APART}
         made._open_journal()
         return made
 
@@ -91,6 +110,16 @@ class Record(ABC, metaclass=_Meta):
     def _restore(self, cache: dict[str, Any]) -> None:
         """Take back what :meth:`_cache` gave."""
 
+    @classmethod
+    def _as_seen(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments that the constructor gets in another form than they were given in."""
+        return {}
+
+    @classmethod
+    def _negated(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the same policy on −f; twice gives the first again."""
+        return dict(options)
+
     @property
     def seed(self) -> int:
         """The seed of all random draws."""
@@ -123,6 +152,7 @@ class Record(ABC, metaclass=_Meta):
         }
 
     @classmethod
+    @_legible()
     def from_state(cls, state: Mapping[str, Any], **again: Any) -> Self:
         """Rebuild a policy from :meth:`state`; code and large arrays are passed again by name.
 
@@ -136,27 +166,39 @@ class Record(ABC, metaclass=_Meta):
         check_schema(state, "state")
         if missing := [key for key in ("policy", "config", "seed", "events") if key not in state]:
             raise ValueError(f"this is not a whole state: {missing[0]!r} is missing")
+        whole = isinstance(state["policy"], str) and isinstance(state["config"], Mapping)
+        if not whole or not isinstance(state["events"], list):
+            raise ValueError("this is not a whole state: 'policy' is a name, 'config' a mapping and 'events' a list")
         kind = cls.registry.get(state["policy"]) or _builtin(state["policy"])
         if kind is None or not issubclass(kind, cls):
-            raise ValueError(f"{state['policy']!r} is not a registered {cls.__name__}; import its module first")
+            raise ValueError(f"{state['policy'][:100]!r} is not a registered {cls.__name__}; import its module first")
         journal = again.pop("journal", None)
         unknown = [name for name in again if name not in state["config"]]
         if unknown:
             raise ValueError(f"{state['policy']} has no option {unknown[0]!r}")
         stored = {**state["config"], **{name: again.pop(name) for name in ("device",) if name in again}}
+        if apart := [name for name in APART if name in stored]:  # judged before anything is made of them
+            raise ValueError(f"{apart[0]!r} is no part of a stored configuration")
         if foreign := [name for name in stored if name not in kind.__signature__.parameters]:
             raise ValueError(f"in this release {state['policy']} has no option {foreign[0]!r}")
-        config = {name: _unpack_option(name, value, again.get(name)) for name, value in stored.items()}
+        turns = state["schema"] == 1 and state.get("direction") == "minimize"  # options are those of −f
+        given = kind._negated(again) if turns else again
+        config = {name: _unpack_option(name, value, given.get(name)) for name, value in stored.items()}
+        if turns:
+            config = {**kind._negated(config), "direction": "minimize"}
         policy: Self = kind(**config, seed=state["seed"])
         policy._replay(copy.deepcopy(state["events"]))
         policy._restore(dict(state.get("cache", {})))
         if journal is not None:
             policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
-            found = policy.journal.open(policy._header())
-            if found != policy._events[: len(found)]:
-                policy.journal.close()
-                raise ValueError(f"{policy.journal.path} holds other events than this policy")
-            policy.journal.append(*policy._events[len(found) :])
+            found = policy.journal.open({**policy._header(), "policy": state["policy"]}, policy._first_header)
+            try:
+                if found != policy._events[: len(found)]:
+                    raise ValueError(f"{policy.journal.path} holds other events than this policy")
+                policy.journal.append(*policy._events[len(found) :])
+            except BaseException:
+                policy.journal.close()  # others may write it
+                raise
         return policy
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -170,13 +212,17 @@ class Record(ABC, metaclass=_Meta):
     def _header(self) -> dict[str, Any]:
         return {"policy": type(self).__name__, "config": self.config(), "seed": self.seed}
 
+    def _first_header(self) -> dict[str, Any]:
+        """The header as schema 1 wrote it."""
+        return self._header()
+
     def _open_journal(self) -> None:
         if self.journal is None:
             return
         if self._seed is None:
             found, _ = self.journal.read()
             self._seed = None if found is None else found.get("seed")
-        events = self.journal.open(self._header())
+        events = self.journal.open(self._header(), self._first_header)
         try:
             self._replay(events)
         except BaseException:
@@ -184,7 +230,9 @@ class Record(ABC, metaclass=_Meta):
             raise
 
     def _commit(self, *events: dict[str, Any]) -> None:
-        """Make events durable, then remember them."""
+        """Make events durable, each with the time of now (seconds since 1970, UTC), then remember them."""
+        at = round(time.time(), 3)  # for people and for leases; no decision reads it
+        events = tuple({**event, "at": event.get("at", at)} for event in events)
         text = [dumps(event) for event in events]  # refuses what is not strict JSON before anything changes
         if self.journal is not None:
             self.journal.append(*events)
@@ -214,6 +262,8 @@ class Record(ABC, metaclass=_Meta):
 @reader("Policy")
 def _made(header: Mapping[str, Any]) -> Record:
     """A policy that another one keeps in its configuration."""
+    if not isinstance(header, Mapping) or header.keys() != {"policy", "config", "seed"}:
+        raise ValueError("a policy in a configuration is stored as its name, its own configuration and its seed")
     return Record.from_state({"schema": SCHEMA, **header, "events": []})
 
 
@@ -257,7 +307,7 @@ def load(path: str | os.PathLike[str], **again: Any) -> Policy:
     check_schema(head, "file")
     if "direction" not in head:
         return cast("Policy", Record.from_state(head, **again))
-    journal = Journal(path, direction=head["direction"])
+    journal = Journal(path)
     _, events = journal.read()
     return cast("Policy", Record.from_state({**head, "events": events, "cache": {}}, journal=journal, **again))
 

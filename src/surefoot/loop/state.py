@@ -3,7 +3,7 @@
 Plain values stay as they are. Domains, kernels, processes and widths are stored by their ``to_dict()`` under a type
 name that is looked up among registered types, never imported. Configuration that is *code* (a cost function, an own
 kernel) is stored by name only and must be passed again when the policy is rebuilt; so are candidate arrays too large
-to store.
+to store. What is read back is values: no reader opens a path, imports a module or looks a function up.
 
 >>> stored = pack({"domain": Box([(0.0, 1.0)]), "scale": float("inf")})
 >>> unpack(stored) == {"domain": Box([(0.0, 1.0)]), "scale": float("inf")}
@@ -129,6 +129,8 @@ def unpack(stored: Any, given: Any = None) -> Any:
             raise ValueError(f"the value passed again is not a mapping with the keys {sorted(stored)}")
         parts = {} if given is None else {str(key): item for key, item in given.items()}
         return {key: unpack(item, parts.get(key)) for key, item in stored.items()}
+    if "value" not in stored:
+        raise ValueError(f"a stored {str(kind)[:100]!r} has no value")
     if kind == "float":
         return _agreed(stored, given, float(stored["value"]))
     if kind == "array":
@@ -139,8 +141,8 @@ def unpack(stored: Any, given: Any = None) -> Any:
         if pack(given) != stored if known is None else getattr(given, "sha256", None) != known:
             raise ValueError(f"the {kind} passed again differs from the stored one")
         return given
-    if kind not in _readers:
-        raise ValueError(f"unknown type {kind!r} in a stored configuration; known are {sorted(_readers)}")
+    if not isinstance(kind, str) or kind not in _readers:
+        raise ValueError(f"unknown type {str(kind)[:100]!r} in a stored configuration; known are {sorted(_readers)}")
     return _readers[kind](stored["value"])
 
 

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAILED", "Advice", "LevelSet", "Observation", "Outcome", "Query", "Recommendation"]
+from surefoot.loop.direction import turned, turned_words
+
+__all__ = ["FAILED", "Advice", "LevelSet", "Observation", "Outcome", "Proposal", "Query", "Recommendation"]
 
 Array = NDArray[np.float64]
 
@@ -89,6 +91,24 @@ class Query:
 
 
 @dataclass(frozen=True)
+class Proposal:
+    """What a subclass returns for an ask, and what to remember about it.
+
+    It is a raw point, the index of a candidate, or on ``Paths`` the stops of a move.
+
+    >>> Proposal(index=3).x is None
+    True
+    """
+
+    x: Array | None = None
+    index: int | None = None
+    fidelity: int | None = None
+    cost: float | None = None
+    note: Mapping[str, Any] = field(default_factory=dict)
+    stops: Sequence[int] | NDArray[np.intp] | None = None
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a measurement gave: a value, and optionally its noise variance, cost and time.
 
@@ -140,8 +160,8 @@ class Outcome:
         Outcome(value=-1.0, noise=None, cost=2.0, time=None, values=None)
         """
         if self.values is not None:
-            return replace(self, value=None, values=[None if value is None else -value for value in self.values])
-        return replace(self, value=None if self.value is None else -self.value)
+            return replace(self, value=None, values=[turned(value) for value in self.values])
+        return replace(self, value=turned(self.value))
 
 
 def _number(value: float | None) -> float | None:
@@ -192,6 +212,14 @@ class Observation:
             return [(self.x, self.value)]
         return list(zip(self.x, self.outcome.values, strict=True))
 
+    def negated(self) -> Observation:
+        """Return the same observation of −f.
+
+        >>> Observation(None, np.array([1.0]), Outcome(2.0)).negated().value
+        -2.0
+        """
+        return replace(self, outcome=self.outcome.negated())
+
     def __eq__(self, other: object) -> bool:
         return _same(self, other)
 
@@ -218,13 +246,13 @@ class Recommendation:
     rule: str = ""
 
     def negated(self) -> Recommendation:
-        """Return the same answer to someone who minimizes.
+        """Return the same answer about −f, to someone who looks for the other end.
 
         >>> Recommendation(np.array([0.2]), mean=-1.0, lower=-2.0, upper=0.5).negated().upper
         2.0
         """
-        mean, lower, upper = (None if v is None else -v for v in (self.mean, self.upper, self.lower))
-        return replace(self, mean=mean, lower=lower, upper=upper)
+        mean, lower, upper = (None if v is None else 0.0 - v for v in (self.mean, self.upper, self.lower))
+        return replace(self, mean=mean, lower=lower, upper=upper, rule=turned_words(self.rule))
 
     def __eq__(self, other: object) -> bool:
         return _same(self, other)
@@ -271,9 +299,12 @@ class LevelSet:
         >>> LevelSet(mask, ~mask, np.zeros(2, dtype=bool), threshold=3.0).negated().threshold
         -3.0
         """
-        threshold = None if self.threshold is None else -self.threshold
+        rule, threshold = turned_words(self.rule), None
+        if self.threshold is not None:
+            threshold = 0.0 - self.threshold
+            rule = rule.replace(f"the threshold {self.threshold:.6g}", f"the threshold {threshold:.6g}")
         predicted = None if self.predicted is None else ~self.predicted
-        return replace(self, above=self.below, below=self.above, threshold=threshold, predicted=predicted)
+        return replace(self, above=self.below, below=self.above, threshold=threshold, predicted=predicted, rule=rule)
 
     def counts(self) -> dict[str, int]:
         """Return how many points are above, below and undecided.

@@ -14,7 +14,8 @@ Algorithm 1; numbers in parentheses in the code are lines of its box.
 **Guarantee.** With ``epsilon``, all bounds hold for the Bayes-optimal values with probability ``plan.confidence``
 (Theorem 5; :func:`~surefoot.policy.bounds.anytime_samples` says how many samples make it 1 − δ), and the move chosen
 loses at most ``certificate`` = V̄ − Q̲(chosen). Without, the bounds hold always, for the full tree of the same samples;
-about the exact values they promise nothing, so ``plan.confidence`` is 0.
+about the exact values they promise nothing, so ``plan.confidence`` is 0. All values are those under the belief that
+grew the tree; whether it is right about the field is not its question.
 
 **The authors' options.** 300 samples, 1500 iterations, horizon 2, 3 and 4, β = 0.
 

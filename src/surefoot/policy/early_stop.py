@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, Unpack, cast
+from typing import Any, ClassVar, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +106,7 @@ class BOBOS(EpochPolicy):
         κ ≥ 1 of C2; ``inf`` drops the condition.
     bounds : (float, float), optional
         Range of the scores, mapped to [0, 1] for the stopping problem. None: from the scores seen so far, which suits
-        losses (negated) and any other unbounded score. A run with a score outside given bounds is not judged.
+        losses and any other unbounded score. A run with a score outside given bounds is not judged.
     complete : int, optional
         Number of runs at the start that are never stopped. None: three, or the ``initial`` ones where these are fewer.
     offset : float or "theorem"
@@ -131,6 +131,8 @@ class BOBOS(EpochPolicy):
     >>> policy.epochs_used + policy.epochs_saved
     100
     """
+
+    valued: ClassVar[tuple[str, ...]] = ("bounds",)
 
     def __init__(
         self,
@@ -162,7 +164,7 @@ class BOBOS(EpochPolicy):
             raise ValueError(f"kappa must be at least 1, got {kappa!r}")
         ends = [number(end) for end in bounds] if isinstance(bounds, (Sequence, np.ndarray)) else []
         if bounds is not None and not (len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf):
-            raise ValueError(f"bounds are two finite numbers, the smaller one first, got {bounds!r}")
+            raise ValueError(f"bounds are two finite numbers, the smaller one first, got {self._facing(bounds)!r}")
         if offset != "theorem" and not math.isfinite(number(offset)):
             raise ValueError(f"offset must be a finite number or 'theorem', got {offset!r}")
         self.growth, self.kappa = float(growth), float(kappa)
@@ -259,9 +261,9 @@ class BOBOS(EpochPolicy):
         if math.isinf(k1):
             return Advice(False, "stopping is switched off")
         low, high = self._range(query.id)
-        curve = (self.scores(query, step) - low) / (high - low)
+        curve = (self._scores(query, step) - low) / (high - low)
         if self.bounds is not None and (curve.min() < -1e-9 or curve.max() > 1.0 + 1e-9):
-            return Advice(False, f"not judged: a score lies outside bounds={self.bounds}")
+            return Advice(False, f"not judged: a score lies outside bounds={self._facing(self.bounds)}")
         offset = float(query.note.get("offset", 0.0 if self.offset == "theorem" else self.offset))
         threshold = (bar - offset - low) / (high - low)
         decision = self._watch(query.id, threshold, k1).report(np.clip(curve, 0.0, 1.0))
@@ -272,9 +274,10 @@ class BOBOS(EpochPolicy):
         if stop and step in query.note.get("unsure", ()):
             reason = f"looks hopeless{odds}, but the belief knows too little about the last epoch (C2)"
             return Advice(False, reason, chance, decision.saved)
+        best = self._facing(bar - offset)
         if stop:
-            return Advice(True, f"will not beat {bar - offset:.6g}{odds}", chance, float(self.epochs - step))
-        return Advice(False, f"may still beat {bar - offset:.6g}{odds}", chance, decision.saved)
+            return Advice(True, f"will not beat {best:.6g}{odds}", chance, float(self.epochs - step))
+        return Advice(False, f"may still beat {best:.6g}{odds}", chance, decision.saved)
 
     def _watch(self, id: int, threshold: float, k1: float) -> Watch:
         """The tables of one run; begun again when a run closed meanwhile raises the threshold."""
@@ -295,7 +298,7 @@ class BOBOS(EpochPolicy):
             first = min(n for n in self._reports[id] if n >= self.stopping.initial)
             events = self._events[: self._known_at(id, first)[0]]
             values = [e["value"] for e in events if e["event"] in ("told", "reported") and e["value"] is not None]
-            self._ranges[id] = score_range(np.array(values))
+            self._ranges[id] = score_range(np.array([self._facing(value) for value in values]))
         return self._ranges[id]
 
     # -- looking -----------------------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ class MaxValueEntropySearch(ModelPolicy):
             points = self.domain.encode(self.domain.design(1024, rng))
             mean, std = belief.predict(np.concatenate([points, belief.X]) if belief.n else points)
         # The maximum is no lower than the best estimate so far, plus what the noise-free value may add.
-        _, y, _ = self.data()
+        _, y, _ = self._data()
         prior = self._prior_std(belief.gp)
         spread = float(np.ptp(y)) if len(y) else prior
         lowest = float(mean.max()) + 1e-6 * (spread or prior)

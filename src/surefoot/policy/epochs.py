@@ -150,6 +150,11 @@ class Runs(Policy):
         >>> policy.scores(query)
         array([0.4, 0.4, 0.5, 0.6])
         """
+        curve: Array = np.array([self._facing(score) for score in self._scores(query, until)])
+        return curve
+
+    def _scores(self, query: Query | int, until: int | None = None) -> Array:
+        """The same as the rule sees it."""
         reports = self._reports.get(query.id if isinstance(query, Query) else query, {})
         known = [(n, v) for n, v in reports.items() if v is not None and n >= 1 and (until is None or n <= until)]
         if not known:

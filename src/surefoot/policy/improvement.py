@@ -138,7 +138,7 @@ class Improvement(MoveRule):
 
     def _target(self, belief: Posterior | GridPosterior) -> tuple[float, float]:
         """The value to beat, and the smallest standard deviation worth telling from zero."""
-        count = len(self.data()[1])  # measured points come first; hallucinated ones are no values to beat
+        count = len(self._data()[1])  # measured points come first; hallucinated ones are no values to beat
         if not count:
             best = belief.gp.mean
         elif isinstance(belief, GridPosterior):

@@ -7,7 +7,7 @@ others, until nothing changes. Every step raises the score of the whole batch, s
 greedy one, and no single exchange can improve it.
 
 A subclass gives the score of one further point given the others of the batch, and knows what to make of the points that
-are pending already.
+are pending already. A batch is a set: a point is in it twice only where measurements are noisy and no other is left.
 """
 
 from __future__ import annotations
@@ -86,6 +86,9 @@ class JointRule(MoveRule):
     def _part(self, others: Sequence[Place], size: int, step: int) -> Part:
         """Return the score of one further point of a batch of ``size`` points, pending ones not counted."""
 
+    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
+        return super()._blocked(sparing=True)
+
     def _begin(self, count: int) -> None:
         self._until, self._plan = len(self._queries) + count, {}
 
@@ -126,8 +129,10 @@ class JointRule(MoveRule):
         if isinstance(self.domain, Candidates):
             values = cast(Listed, part).values
             taken = self._excluded_rows()
-            taken[self.domain.copies_of([cast(int, place.index) for place in others])] = True
-            index = argmax(values, rng=rng, exclude=taken)
+            apart = taken.copy()
+            apart[self.domain.copies_of([cast(int, place.index) for place in others])] = True
+            full = bool(apart.all()) and not self.spares_pending
+            index = argmax(values, rng=rng, exclude=taken if full else apart)
             if present is None:
                 return Place(self.domain.points[index], index), 0.0
             gain = _gain(values[index] - values[present.index], values)
@@ -135,12 +140,15 @@ class JointRule(MoveRule):
         score = cast(Score, part)
         known = self._incumbents(self.posterior())
         seeds = [*([] if known is None else known), *([] if present is None else [present.x])]
+        blocked = self._excluded_points()
+        joined = np.vstack([blocked, *(place.x[None] for place in others)])
+        again = self.domain.size is not None and len(np.unique(joined, axis=0)) >= self.domain.size
         x, value = maximize(
             score,
             self.domain,
             rng=rng,
             seeds=np.array(seeds) if seeds else None,
-            exclude=np.vstack([self._excluded_points(), *(place.x[None] for place in others)]),
+            exclude=blocked if again and not self.spares_pending else joined,
         )
         if present is None:
             return Place(x), 0.0

@@ -13,7 +13,8 @@ falls short of h, and undecided until then. The rules differ in where they measu
 
 References: Gotovos, Casati, Hitz & Krause 2013 (GP-LSE); Bryan et al. 2005 (straddle). Guarantee of GP-LSE: with a
 width that holds at all points in all rounds, no point is misclassified by more than the accuracy, and after O(β γ/ε²)
-measurements none is undecided. Authors' options: β^(1/2) = 3 in the experiments here, intersected intervals and an
+measurements none is undecided. Bounds of a belief that is fitted, the default, promise no such thing, and ``finished``
+is never true with one. Authors' options: β^(1/2) = 3 in the experiments here, intersected intervals and an
 accuracy in the original; both are options. Differences: see docs/policies/level-sets.md.
 
 Cost of one ask: as :mod:`surefoot.policy.gp_ucb`. The answer is a :class:`~surefoot.loop.types.LevelSet`.
@@ -24,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ from surefoot.domain import Candidates, Domain
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import argmax
 from surefoot.loop.model import Acquisition, PosteriorScore
+from surefoot.loop.plausible import refitted
 from surefoot.loop.policy import Proposal
 from surefoot.loop.types import LevelSet
 from surefoot.loop.widths import Constant, Width, given_or
@@ -179,7 +181,7 @@ class LevelPolicy(SetPolicy):
     threshold : float, optional
         The threshold; or else
     fraction : float, optional
-        The share of the unknown maximum that is the threshold, between 0 and 1.
+        The share of the unknown maximum that is the threshold, between 0 and 1; of the minimum for who minimizes.
     width : width
         Standard deviations of the bounds that classify; ``widths.Constant(3.0)`` by default.
     accuracy : float
@@ -193,6 +195,8 @@ class LevelPolicy(SetPolicy):
     >>> issubclass(Straddle, LevelPolicy)
     True
     """
+
+    valued: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __init__(
         self,
@@ -237,8 +241,13 @@ class LevelPolicy(SetPolicy):
 
     @property
     def finished(self) -> bool:
-        """Whether every point is decided."""
-        return not self.undecided.any()
+        """Whether every point is decided, by a belief that is given.
+
+        No point is then misclassified by more than ``accuracy`` whenever the bounds hold in all rounds. Never with a
+        belief that is fitted (the default, or ``gp.refit(...)``), of which nothing of the kind is known: see
+        docs/policies/level-sets.md. What it has not decided is still in :attr:`undecided`.
+        """
+        return not (refitted(self) or self.undecided.any())
 
     def _level(self, belief: Posterior | GridPosterior) -> float:
         """The threshold, or its best estimate."""
@@ -408,6 +417,9 @@ class RandomLevelSet(LevelPolicy):
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         raise NotSupported("RandomLevelSet scores nothing")
+
+    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
+        return super()._blocked(sparing=True)  # nothing is scored: other points are as good as those under way
 
     def _point(self, sets: LevelSets | None, step: int, context: Mapping[str, Any]) -> Proposal:
         if not isinstance(self.domain, Candidates):

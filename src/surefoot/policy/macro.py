@@ -23,6 +23,9 @@ what is left of the budget.
 **Guarantee.** Given a true belief, the expected loss against the best adaptive policy is at most ε when ``epsilon=ε``
 chooses N, λ and δ (Theorem 3). ``certificate`` bounds the loss of the last choice: ℚ ≤ Q* ≤ ℚ + θ holds for certain.
 
+**Costs.** With ``toll=``, what a move costs is taken off its reward R. That changes no covariance and no slope: all
+bounds stay as they are.
+
 **The authors' options.** H = 2 to 4, β = 0, N = 100, known hyper-parameters, fresh samples (``sampling="iid"``).
 β > 0 makes up for a horizon that is too short.
 
@@ -41,7 +44,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +56,12 @@ from surefoot.loop.errors import NoData, NotSupported
 from surefoot.loop.journey import Journey
 from surefoot.loop.model import Acquisition, ModelOptions, ModelPolicy
 from surefoot.loop.policy import Proposal
+from surefoot.policy import path_tree
 from surefoot.policy.anytime import AnytimePlanner, Carry
 from surefoot.policy.moves import best_moves
 from surefoot.policy.path_constants import Constants
-from surefoot.policy.path_tree import PathTree
-from surefoot.policy.plan import Fresh, Normals, Plan, Shared, full_nodes, most_likely, sampled
+from surefoot.policy.path_tree import PathTree, path_counts
+from surefoot.policy.plan import Fresh, Normals, Plan, Shared, full_nodes, most_likely, nodes_of, sampled
 
 __all__ = ["Certificate", "MacroGPO"]
 
@@ -65,6 +69,9 @@ Array = NDArray[np.float64]
 _log = logging.getLogger("surefoot.macro")
 
 MANY = 10**11  # nodes that no full tree is searched beyond
+FAR = 4  # moves to look ahead where nothing is said, if that many are affordable
+# Affordable: so many nodes of a full tree, a few seconds, and so many paths.
+NODES, PATHS = 5 * 10**9, 10**6
 _CHOICES = {
     "planner": ("epsilon", "likely", "sampled", "anytime"),
     "sampling": ("shared", "iid", "sobol"),
@@ -92,14 +99,18 @@ class MacroGPO(ModelPolicy):
     ----------
     domain : Paths
         The places, the moves, the start and the budget.
-    horizon : int
-        Moves to look ahead; fewer when the budget leaves fewer.
+    horizon : int, optional
+        Moves to look ahead; fewer when the budget leaves fewer. None: as many as are affordable with these ``samples``
+        and this ``planner``, at most 4.
     samples : int
         N, imagined outcomes of each move.
     planner : {"epsilon", "likely", "sampled", "anytime"}
         How moves are valued; see the module's page.
     exploration : float
         β, the worth of one nat of information.
+    toll : float, optional
+        What one unit of a move's cost is worth, in units of the measured values: the sum of the values less the tolls
+        is maximized. None: costs are not weighed, with a warning where moves differ in them; 0 says so.
     sampling : {"shared", "iid", "sobol"}
         Whether all nodes of a stage share their outcomes, draw their own as in the paper, or share a Sobol sequence.
     epsilon : float, optional
@@ -135,15 +146,17 @@ class MacroGPO(ModelPolicy):
 
     domains = (Paths,)
     parallel = False
+    valued: ClassVar[tuple[str, ...]] = ("normalize",)
 
     def __init__(
         self,
         domain: Paths,
         *,
-        horizon: int = 4,
+        horizon: int | None = None,
         samples: int = 100,
         planner: str = "epsilon",
         exploration: float = 0.0,
+        toll: float | None = None,
         sampling: str = "shared",
         epsilon: float | None = None,
         iterations: int = 1500,
@@ -154,6 +167,7 @@ class MacroGPO(ModelPolicy):
         device: str | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
+        self.weighs_costs = toll is not None  # type: ignore[misc]  # without a rate there is nothing to weigh by
         super().__init__(domain, **options)
         for name, word in zip(_CHOICES, (planner, sampling, constants, bonus), strict=True):
             one_of(word, name, _CHOICES[name])
@@ -164,7 +178,10 @@ class MacroGPO(ModelPolicy):
             raise ValueError(f"normalize must be 'prior', 'empirical', a number or None; got {normalize!r}")
         if self.gp.samples or self.gp.members:
             raise NotSupported("MacroGPO plans with one set of hyper-parameters, not with a mixture of them")
-        self.horizon, self.samples = whole(horizon, "horizon", 1), whole(samples, "samples", 1)
+        self.horizon = FAR if horizon is None else whole(horizon, "horizon", 1)
+        self._affordable = horizon is None
+        self.samples = whole(samples, "samples", 1)
+        self.toll = None if toll is None else not_negative(toll, "toll")
         self.iterations = whole(iterations, "iterations", 1)
         self.planner, self.sampling, self.constants, self.bonus = planner, sampling, constants, bonus
         self.exploration = not_negative(exploration, "exploration")
@@ -172,6 +189,14 @@ class MacroGPO(ModelPolicy):
         self.seconds = None if seconds is None else positive(seconds, "seconds")
         self.normalize, self.device = normalize, device
         self._search: tuple[int, AnytimePlanner] | None = None  # the last anytime search, and of which ask
+        if horizon is not None:
+            self._check_tree(domain)
+
+    def _first_header(self) -> dict[str, Any]:
+        # Version 0.1 had no toll, and looked four moves ahead unless told otherwise.
+        header = {**self._header(), **super()._first_header()}
+        config = {name: value for name, value in header["config"].items() if name != "toll" or value is not None}
+        return {**header, "config": {**config, "horizon": FAR if config["horizon"] is None else config["horizon"]}}
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 
@@ -181,7 +206,7 @@ class MacroGPO(ModelPolicy):
     def _move(self, moves: NDArray[np.intp], step: int) -> Proposal:
         journey = self.journey
         left = journey.stages
-        horizon = self.horizon if left is None else min(self.horizon, left)
+        horizon = self._ahead(journey.place, self.horizon if left is None else min(self.horizon, left))
         with self._hallucinated() as belief:  # stops that were missed
             tree = self._tree(cast(Posterior, belief), journey.place, horizon)
             plan = self._plan(tree, step)
@@ -202,7 +227,38 @@ class MacroGPO(ModelPolicy):
 
     def _tree(self, belief: Posterior, place: int, horizon: int) -> PathTree:
         domain = self.journey.domain
-        return PathTree.grow(belief, domain, place, horizon, exploration=self.exploration, bonus=self.bonus)
+        options = {"exploration": self.exploration, "toll": self.toll or 0.0}
+        return PathTree.grow(belief, domain, place, horizon, bonus=self.bonus, **options)
+
+    # -- how far -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _full(self) -> bool:
+        """Whether all imagined outcomes of all moves are searched."""
+        return self.planner in ("epsilon", "sampled")
+
+    def _ahead(self, place: int, most: int) -> int:
+        """How many moves to look ahead: ``most``, or fewer where nothing was said and those are too many."""
+        while self._affordable and most > 1:
+            paths = path_counts(self.journey.domain, place, most)
+            if paths[-1] <= PATHS and (not self._full or nodes_of(paths, self.samples) <= NODES):
+                break
+            most -= 1
+        return most
+
+    def _check_tree(self, domain: Paths) -> None:
+        """Refuse a horizon whose tree cannot be searched at the first planned move; estimated, nothing is grown."""
+        ahead = self.horizon
+        if domain.budget is not None:  # random moves come first
+            ahead = max(1, min(ahead, domain.budget // domain.length - math.ceil(self.initial / domain.length)))
+        paths = path_counts(domain, domain.start, ahead)
+        if paths[-1] * domain.length > path_tree.MANY:
+            raise ValueError(
+                f"there are {paths[-1]:.1e} paths of {len(paths)} moves from place {domain.start}: lower horizon, or "
+                "keep fewer moves; horizon=None looks as far ahead as is affordable"
+            )
+        if self._full and self.epsilon is None:
+            _check_nodes(nodes_of(paths, self.samples), f"horizon={ahead} with samples={self.samples}")
 
     def _plan(self, tree: PathTree, step: int) -> Plan:
         if self.planner == "anytime":
@@ -214,11 +270,8 @@ class MacroGPO(ModelPolicy):
             return Plan(likely, lower, upper, 1.0, 1 + sum(len(level.rows) for level in tree.levels))
         samples = self.samples if self.epsilon is None else constants.required_samples(self.epsilon)
         nodes = full_nodes(tree, samples)
-        if nodes > MANY:
-            asked = (
-                f"samples={samples}" if self.epsilon is None else f"epsilon={self.epsilon} asks for {samples} samples,"
-            )
-            raise ValueError(f"{asked} and a tree of {nodes:.1e} nodes; use fewer, or planner='anytime'")
+        asked = f"horizon={tree.horizon} with samples={samples}"
+        _check_nodes(nodes, asked if self.epsilon is None else f"{asked}, which epsilon={self.epsilon} asks for,")
         values = sampled(tree, self._normals(tree, samples, step), device=self.device)
         loss = constants.implied_epsilon(samples) if self.epsilon is None else self.epsilon
         lam, delta = constants.split(loss)
@@ -313,7 +366,10 @@ class MacroGPO(ModelPolicy):
 
     @property
     def certificate(self) -> Certificate:
-        """A bound on the loss of the last choice, against the best plan of the same horizon."""
+        """A bound on the loss of the last choice, against the best plan of the same horizon under the same belief.
+
+        It says how well the plan was searched. With a belief that is fitted, the default, it is about that fit.
+        """
         loss, confidence = self._last()["certificate"]
         return Certificate(math.inf if loss is None else loss, confidence)
 
@@ -332,10 +388,20 @@ class MacroGPO(ModelPolicy):
         if self.normalize == "prior":
             level = self.posterior().gp.mean
         elif self.normalize == "empirical":
-            level = float(self.data()[1].mean())
+            level = float(self._data()[1].mean())
         else:
             level = float(self.normalize or 0.0)
-        return float(np.mean(values)) - level
+        return self._facing(float(np.mean(values)) - level)
+
+
+def _check_nodes(nodes: float, asked: str) -> None:
+    """Refuse a tree that would take hours."""
+    if nodes > MANY:
+        raise ValueError(
+            f"{asked} makes a tree of {nodes:.1e} nodes, more than {MANY:.0e}: lower horizon or samples, keep fewer "
+            "moves (GraphPaths(most=...)), or use planner='anytime' or 'likely'; horizon=None looks as far ahead as is "
+            "affordable"
+        )
 
 
 def trusted(values: Array, likely: Array, threshold: float) -> tuple[Array, tuple[int, ...]]:

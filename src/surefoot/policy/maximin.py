@@ -7,7 +7,8 @@ that can be measured (a group, a design beside unknown parameters), its member o
 measures that of lowest lcb, and that is the whole difference.
 
 Reference: Bogunovic, Scarlett, Jegelka & Cevher 2018, section 5. Guarantee: none; a choice whose neighbors were never
-measured keeps looking good, because its own measurement says little about them.
+measured keeps looking good, because its own measurement says little about them. ``certificate``, ``accuracy`` and
+``finished`` are StableOpt's, about the point that is reported.
 
 Authors' options, cost of one ask: those of StableOpt.
 """

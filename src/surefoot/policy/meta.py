@@ -308,7 +308,7 @@ class RobustTransfer(TransferPolicy):
     def _learn(self) -> tuple[float, Array, dict[str, Any]]:
         """Influence and weights for the next query, and the note to remember them by."""
         before, note = self._fold(), {}
-        measured = len(self.data()[1])
+        measured = len(self._data()[1])
         if measured > before.measured:
             gaps, noise = self._estimate()
             note = {"n": measured, "gaps": gaps.tolist(), "noise": noise}

@@ -31,14 +31,16 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.arguments import not_negative
 from surefoot.belief.posterior import EXACT, Posterior
 from surefoot.domain import Paths
 from surefoot.policy.moves import factors
 
-__all__ = ["Level", "PathTree"]
+__all__ = ["Level", "PathTree", "path_counts"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 MANY = 20_000_000  # paths, beyond which a tree would not fit into memory
 
@@ -58,7 +60,7 @@ class Level:
     first, count : array of shape (P,)
         Where the children of each begin in the level below, and how many there are.
     constant : array of shape (P,)
-        c, the expected sum of the last move's values while nothing is known of the path's own.
+        c, the expected sum of the last move's values while nothing is known of the path's own, less its toll.
     weights : array of shape (P, t − 1, k)
         w_j, by which the innovations of the earlier stages change it.
     information : array of shape (P,)
@@ -141,6 +143,7 @@ class PathTree:
         *,
         exploration: float = 0.0,
         bonus: str = "latent",
+        toll: float = 0.0,
     ) -> PathTree:
         """Return the tree of all paths from a location.
 
@@ -159,6 +162,8 @@ class PathTree:
         bonus : {"latent", "noisy"}
             Whose covariance the information is about: that of the field, as it should be, or that of the noisy
             measurements, which counts the noise twice.
+        toll : float
+            What one unit of a move's cost takes off its reward.
 
         Raises
         ------
@@ -175,6 +180,7 @@ class PathTree:
         prior = float(kernel.diag(points).max())
         noise = max(belief.gp.noise, EXACT * prior)
         local = np.split(inverse.ravel(), np.cumsum([rows.size for _, _, rows in shapes])[:-1])
+        tolls = _tolls(domain, location, shapes, toll) if toll > 0.0 else []
         made: list[Level] = []
         inner: list[Array] = []  # Ψ⁻¹ of each level
         stops: list[Indices] = []
@@ -198,7 +204,7 @@ class PathTree:
                     rows=rows,
                     first=(np.cumsum(below) - below).astype(np.intp),
                     count=below.astype(np.intp),
-                    constant=mean[stops[-1]].sum(axis=1),
+                    constant=mean[stops[-1]].sum(axis=1) - (tolls[depth] if tolls else 0.0),
                     weights=weights,
                     information=information,
                     blocks=blocks if full else None,
@@ -246,6 +252,57 @@ class PathTree:
         table = np.full(self.moves, -np.inf)
         table[self.levels[0].action] = values
         return table
+
+
+def path_counts(domain: Paths, location: int, horizon: int) -> list[float]:
+    """Return how many paths of 1, 2, ..., horizon moves a tree has, without growing it; fewer numbers at dead ends.
+
+    >>> from surefoot import GraphPaths
+    >>> path_counts(Paths([[0.0], [1.0], [2.0]], GraphPaths([[1, 2], [0, 2], [0, 1]], 1), start=0), 0, 3)
+    [2.0, 4.0, 8.0]
+    """
+    steps: list[tuple[Indices, Indices]] = []  # the places after so many moves, and where the moves from each end
+    places = np.array([location], dtype=np.intp)
+    for _ in range(horizon):
+        table = domain.generator.table(places)
+        ends = np.where(table[:, :, 0] >= 0, table[:, :, -1], -1)
+        if not (ends >= 0).any():
+            break
+        steps.append((places, ends))
+        places = np.unique(ends[ends >= 0])
+    kept: list[tuple[Indices, Indices, Mask]] = []
+    for before, ends in reversed(steps):  # only paths that can be continued to the last level
+        keep = (ends >= 0) & np.isin(ends, places)
+        kept.insert(0, (before, ends, keep))
+        places = before[keep.any(axis=1)]
+    counts: list[float] = []
+    arrived = np.zeros(domain.size)
+    arrived[location] = 1.0
+    for before, ends, keep in kept:
+        following = np.zeros(domain.size)
+        np.add.at(following, ends[keep], np.repeat(arrived[before], keep.sum(axis=1)))
+        counts.append(float(following.sum()))
+        arrived = following
+    return counts
+
+
+def _tolls(domain: Paths, location: int, shapes: list[tuple[Indices, Indices, Indices]], toll: float) -> list[Array]:
+    """What the last move of each path takes off its reward, level by level; every move is priced once."""
+    known: dict[tuple[int, int], float] = {}
+    tolls: list[Array] = []
+    places = np.array([location], dtype=np.intp)
+    for parent, action, rows in shapes:
+        from_place = places[parent]
+        made = np.empty(len(rows))
+        for i, key in enumerate(zip(from_place.tolist(), action.tolist(), strict=True)):
+            if key not in known:
+                known[key] = not_negative(
+                    domain.price(key[0], rows[i]) or 0.0, f"the cost of the move {rows[i].tolist()}"
+                )
+            made[i] = toll * known[key]
+        tolls.append(made)
+        places = rows[:, -1]
+    return tolls
 
 
 def _enumerate(domain: Paths, location: int, horizon: int) -> list[tuple[Indices, Indices, Indices]]:

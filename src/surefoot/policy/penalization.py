@@ -193,7 +193,7 @@ class LocalPenalization(Improvement):
         finite = self.domain.size is not None and self.domain.size <= SPREAD
         X = self.domain.enumerate() if finite else self.domain.sample(SPREAD, rng)
         steepest = float(
-            np.linalg.norm(posterior.gradient(self._seen(np.vstack([X, self.data()[0]])))[2], axis=1).max()
+            np.linalg.norm(posterior.gradient(self._seen(np.vstack([X, self._data()[0]])))[2], axis=1).max()
         )
         scale = self._prior_std(posterior.gp) / float(self.domain.extent().max())
         return steepest if steepest > FLAT * scale else FALLBACK

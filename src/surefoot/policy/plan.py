@@ -36,7 +36,7 @@ from surefoot.domain.design import sobol
 from surefoot.loop.device import torch_device
 from surefoot.policy.path_tree import PathTree
 
-__all__ = ["Fresh", "Normals", "Plan", "Shared", "full_nodes", "most_likely", "sampled"]
+__all__ = ["Fresh", "Normals", "Plan", "Shared", "full_nodes", "most_likely", "nodes_of", "sampled"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -105,9 +105,18 @@ def full_nodes(tree: PathTree, samples: int) -> int:
     >>> [full_nodes(PathTree.grow(GP().condition(), loop, 0, h), 100) for h in (1, 2, 3)]
     [5, 2001, 800401]
     """
-    sizes = [len(level.rows) for level in tree.levels]
-    inner = sum(size * samples**depth for depth, size in enumerate(sizes[:-1], start=1))
-    return int(1 + inner + sizes[-1] * samples ** (tree.horizon - 1))
+    return int(nodes_of([len(level.rows) for level in tree.levels], samples))
+
+
+def nodes_of(paths: Sequence[float], samples: int) -> float:
+    """Return the same from the numbers of paths of 1, 2, ... moves.
+
+    >>> nodes_of([4, 16], 100)
+    2001
+    """
+    inner = sum(size * samples**depth for depth, size in enumerate(paths[:-1], start=1))
+    total: float = 1 + inner + paths[-1] * samples ** (len(paths) - 1)
+    return total
 
 
 class Normals(Protocol):

@@ -241,7 +241,7 @@ class RGPE(TransferPolicy):
     # -- weighing ----------------------------------------------------------------------------------------------------
 
     def _weigh(self, step: int) -> Array:
-        X, y, _ = self.data()
+        X, y, _ = self._data()
         if len(y) < FEWEST:
             return self._equal()
         rng, E = self.stream("ranking", step), self.domain.encode(X)
@@ -311,7 +311,7 @@ class RGPE(TransferPolicy):
 
     def _to_beat(self) -> Array:
         """Where the value to beat is looked for, encoded: measured points, before any the best ones of the tasks."""
-        X = self.data()[0]
+        X = self._data()[0]
         if not len(X):
             best = [
                 points[int(np.argmax(cast(Task, task).y))]

@@ -140,11 +140,12 @@ class RobustBatch(GPUCB):
         blocked = self._excluded_points()
         ground, index, objective = self._selection()
         free = np.ones(ground.size, dtype=bool)
-        free[_places(ground, blocked)] = False
+        # A batch is a set: what is under way is worth nothing a second time, however noisy.
+        free[_places(ground, [*blocked, *(query.x for query in self._pending.values())])] = False
         sizes = self._plan(self._until - step, objective, np.flatnonzero(free))
         bucket = self._bucket(sizes)
         note = {"bucket": bucket} if self.method != "auto" else {"bucket": bucket, "buckets": sizes}
-        if not free.any():  # a small finite space, nearly all of it taken: the upper bound finds what is left
+        if not free.any():  # a small finite space, nearly all of it taken: the upper bound finds what may be asked
             return replace(super()._rule(step, context), note=note)
         # Gains count from the points of the same bucket only: the others shrink the ground set and nothing else.
         # Points of no bucket (the initial design) are there whatever is lost; what failed is not worth trying around.
@@ -286,7 +287,7 @@ class RobustBatch(GPUCB):
         return replace(found, removed=tuple(sorted(rows[row].id for row in found.removed)))
 
     def _batch(self) -> tuple[VarianceReduction, dict[int, Query]]:
-        """The objective, and the pending queries by their row in it."""
+        """The objective, and the pending queries by their row in it; of several at one point, the last."""
         if not self._pending:
             raise NoData("no query is pending; ask for a batch first")
         ground, _, objective = self._selection()

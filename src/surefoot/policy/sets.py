@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
+from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
@@ -197,12 +198,18 @@ class SetPolicy(ModelPolicy):
 
     # -- noise -------------------------------------------------------------------------------------------------------
 
-    def data(self) -> tuple[Array, Array, Array]:
-        X, y, given = super().data()
+    def _data(self) -> tuple[Array, Array, Array]:
+        X, y, given = super()._data()
         if self.noise is None or not np.isnan(given).any():
             return X, y, given
         rows = self._rows() if isinstance(self.domain, Candidates) else None
         return X, y, np.where(np.isnan(given), numbers_at(self.noise, "noise", X, rows, positive=False), given)
+
+    def _noisiest(self, gp: GP) -> float:
+        if self.noise is None:
+            return super()._noisiest(gp)
+        rows = np.arange(len(self.ground)) if isinstance(self.domain, Candidates) else None
+        return float(numbers_at(self.noise, "noise", self.ground, rows, positive=False).max())
 
     def _unknown_noise(self) -> Sequence[float | None]:
         unknown = self._unknown()

@@ -18,7 +18,8 @@ Reference: Bogunovic, Scarlett, Jegelka & Cevher 2018, "Adversarially robust opt
 
 Guarantee: if T/(β_T γ_T) ≥ C₁/η², C₁ = 8/log(1 + σ⁻²), then with probability at least 1 − δ the ``own_time`` report is
 within η of the robust optimum, for any kernel with k(x, x) ≤ 1 and any perturbation. While running, whenever the
-bounds hold, ``certificate`` bounds the regret of the report.
+bounds hold, ``certificate`` bounds the regret of the report. All this is about a belief that is given; what is promised
+with one that is fitted, the default, is said at ``certificate``.
 
 Authors' options: β_t^(1/2) = 2, ten random points first, report "current". Differences: the default width is
 GP-UCB's here; with points under way the choice uses hallucinated bounds and the certificate the honest ones. On a
@@ -47,6 +48,7 @@ from surefoot.domain.sets import Region, Sets
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import argmax
 from surefoot.loop.model import ModelOptions, ModelPolicy, PosteriorScore
+from surefoot.loop.plausible import WIDTH, plausible, refitted
 from surefoot.loop.policy import Proposal, _check_domain
 from surefoot.loop.types import Query, Recommendation
 from surefoot.loop.widths import Width
@@ -62,9 +64,9 @@ FINE = {"count": 128, "keep": 8, "iterations": 40}  # of the search for the adve
 Report = Literal["current", "own_time", "last"]
 
 
-def _measured(posterior: Posterior) -> Array | None:
-    """Where bounds dip or peak sharply: at measured points."""
-    return posterior.X if posterior.n else None
+def _measured(posterior: Posterior, columns: int | None = None) -> Array | None:
+    """Where bounds dip or peak sharply: at measured points, of which a drifting belief knows the time too."""
+    return posterior.X[:, :columns] if posterior.n else None
 
 
 def robust_bounds(
@@ -100,7 +102,7 @@ def robust_bounds(
         posterior, E = policy.posterior(), reach.centers.encode(centers)
         for sign in (-1.0, 0.0, 1.0):
             score = PosteriorScore(posterior, UpperBound(sign * width))
-            bounds.append(lowest(score, reach, E, hints=_measured(posterior))[0])
+            bounds.append(lowest(score, reach, E, hints=_measured(posterior, policy.domain.lower.size))[0])
     return bounds[0], bounds[1], bounds[2]
 
 
@@ -272,15 +274,23 @@ class WorstCasePolicy(GPUCB):
         if isinstance(self._reach, Sets):
             found: list[Any] = self._reach.center_of(self._rows()).tolist()
         else:
-            found = self._reach.center_of(self.data()[0]).tolist()
+            found = self._reach.center_of(self._data()[0]).tolist()
         return found
 
     @property
     def certificate(self) -> float:
-        """A bound on the robust regret of the recommendation, valid whenever the confidence bounds hold.
+        """A bound on the robust regret of the recommendation; ∞ before the rule has chosen anything.
 
-        The lowest robust upper bound of all rounds, min_s max_x min_δ ucb_{s−1}(x + δ), less the lower bound by which
-        the report was judged; ∞ before the rule has chosen anything. With ``report="own_time"`` it never rises.
+        *With a belief that is given*, valid whenever its bounds hold in all rounds: the lowest robust upper bound of
+        all rounds, min_s max_x min_δ ucb_{s−1}(x + δ), less the lower bound by which the report was judged. With
+        ``report="own_time"`` it never rises.
+
+        *With a belief that is fitted* (the default, or ``gp.refit(...)``) bounds of different rounds are those of
+        different beliefs, and no theorem speaks about any of them. It is then the largest of
+        max_x min_δ ucb(x + δ) − min_δ lcb(x̂ + δ), two standard deviations wide, under the belief now and under draws
+        of hyper-parameters that suit the measurements as well (:mod:`surefoot.loop.plausible`); ∞ while there are fewer
+        than two measurements for every hyper-parameter. It may rise. How often it holds is measured, not proved: see
+        docs/policies/stable-opt.md.
 
         >>> from surefoot import Ball, Candidates, StableOpt
         >>> policy = StableOpt(Candidates([0.0, 1.0]), perturbation=Ball(0.5), initial=0, seed=0)
@@ -290,6 +300,8 @@ class WorstCasePolicy(GPUCB):
         chosen = self._chosen()
         if not chosen:
             return math.inf
+        if refitted(self):
+            return self._plausible_regret()
         highest = min(query.note["upper"] for query in chosen)
         if self.report_rule == "own_time":
             return float(highest - max(query.note["lower"] for query in chosen))
@@ -297,10 +309,44 @@ class WorstCasePolicy(GPUCB):
             return float(highest - chosen[-1].note["lower"])
         return float(highest - cast(float, self._recommend().lower))
 
+    def _plausible_regret(self, limit: float = math.inf) -> float:
+        """The largest regret that a plausible belief thinks possible; given up beyond the limit."""
+        if self._certified is not None and self._certified[0] == len(self._events):
+            return self._certified[1]
+        worst, center = -math.inf, None
+        for belief in plausible(self):
+            if center is None:
+                center = _judged(self, self._reach, self._width_now(), *self._candidates()[:2])[0]
+            worst = max(worst, self._possible_regret(belief, center))
+            if worst > limit:
+                return worst
+        found = math.inf if center is None else max(worst, 0.0)
+        self._certified = (len(self._events), found)
+        return found
+
+    _certified: tuple[int, float] | None = None  # the number of events, and what was found then
+
+    def _possible_regret(self, belief: Posterior, center: Any) -> float:
+        """The robust optimum less the worst case of a center, at most, under a belief."""
+        reach = self._reach
+        if isinstance(reach, Sets):
+            mean, std = belief.predict(self._seen(cast(Candidates, self.domain).points))
+            upper, lower = mean + WIDTH * std, mean - WIDTH * std
+            return float(reach.minimum(upper).max() - reach.minimum(lower)[center])
+        high = self._best_center(reach, belief, WIDTH, len(self._queries))[1]
+        E = reach.centers.encode(center[None])
+        return high - float(lowest(self._bound(belief, -WIDTH), reach, E, hints=_measured(belief), **FINE)[0][0])
+
     @property
     def finished(self) -> bool:
-        """Whether the certificate has reached the ``accuracy``; never without one."""
-        return self.accuracy is not None and self.certificate <= self.accuracy
+        """Whether the certificate has reached the ``accuracy``; never without one.
+
+        It promises what :attr:`certificate` does, under the same belief.
+        """
+        if self.accuracy is None or not self._chosen():
+            return False
+        regret = self._plausible_regret(self.accuracy) if refitted(self) else self.certificate
+        return regret <= self.accuracy
 
 
 def report(
@@ -315,7 +361,8 @@ def report(
     centers : list
         Centers that may be reported, in the order they were chosen; the first of the best wins.
     own : array of shape (k,), optional
-        What they are judged by, instead of the lower bound now.
+        What they are judged by, instead of the lower bound now. It is also the lower bound that is shown, unless the
+        belief is fitted: then that is the one now.
     rule : str
         The rule in words.
 
@@ -327,17 +374,24 @@ def report(
     >>> report(policy, Ball(1.0).on(line), 2.0, [1, 2], None, "an example").x
     array([2.])
     """
+    best, lower, mean, upper = _judged(policy, reach, width, centers, own)
+    if isinstance(reach, Sets):
+        answer = reach.answer(int(best))
+    else:
+        answer = {"x": best, "params": reach.centers.params(best)}
+    return Recommendation(**answer, mean=mean, lower=lower, upper=upper, rule=rule)
+
+
+def _judged(
+    policy: ModelPolicy, reach: Sets | Region, width: float, centers: list[Any], own: Array | None
+) -> tuple[Any, float, float, float]:
+    """The best of the centers, and the lower bound, mean and upper bound of its worst case."""
     distinct = np.array(centers) if own is not None else np.array(list(dict.fromkeys(map(_hashable, centers))))
     lower, mean, upper = robust_bounds(policy, reach, width, distinct)
     judged = lower if own is None else own
     best = int(np.argmax(judged))
-    if isinstance(reach, Sets):
-        answer = reach.answer(int(distinct[best]))
-    else:
-        answer = {"x": distinct[best], "params": reach.centers.params(distinct[best])}
-    return Recommendation(
-        **answer, mean=float(mean[best]), lower=float(judged[best]), upper=float(upper[best]), rule=rule
-    )
+    shown = lower if refitted(policy) else judged  # a bound of an earlier fit says nothing about this one's mean
+    return distinct[best], float(shown[best]), float(mean[best]), float(upper[best])
 
 
 def _hashable(center: Any) -> Any:
@@ -356,7 +410,8 @@ class StableOpt(WorstCasePolicy):
         ``AroundEstimate``, ``Groups``. Over parameters, measurements are made at pairs (x, θ) and ``policy.domain`` is
         the domain of pairs. In a space numbers are moved in their own units, and choices swapped within ``Groups``.
     report : {"current", "own_time", "last"}
-        Which of the choices is recommended.
+        Which of the choices is recommended. ``"own_time"`` compares bounds of different rounds, which is the theorem's
+        rule for a belief that is given; with one that is fitted they are those of different fits.
     accuracy : float, optional
         ``finished`` becomes true when ``certificate`` is at most this.
     width : width, optional

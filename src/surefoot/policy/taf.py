@@ -219,7 +219,7 @@ class TAF(TransferPolicy, ExpectedImprovement):
         return np.array([note["weights"] for note in self._by_rule()]).reshape(-1, len(self.tasks))
 
     def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        X, y, _ = self.data()
+        X, y, _ = self._data()
         means = self._means_at(X)  # (M, n)
         weights = epanechnikov(rank_distance(means, y, distance=self.distance) / self.bandwidth)
         note = {"weights": weights.tolist()}

@@ -1,6 +1,7 @@
 """Earlier tasks: what was measured on other, perhaps related functions.
 
-A :class:`Task` is a list of points and values of an earlier run, in the domain's own units, higher values better:
+A :class:`Task` is a list of points and values of an earlier run, in the domain's own units. What is better is what is
+better for the policy that takes it: higher values, lower ones with ``direction="minimize"``.
 
 >>> Task([[0.1], [0.5]], [1.0, 2.0], name="last year")
 Task(2 measurements, name='last year')
@@ -43,7 +44,7 @@ class Task:
     X : array of shape (n, d) or (n,), or sequence of n mappings
         Points in the domain's own units, or named parameters on a ``Space``.
     y : array of shape (n,)
-        Values, higher is better, in the units of the target's.
+        Values, in the units and in the direction of the target's.
     name : str, optional
         For people.
     noise : float or array of shape (n,), optional
@@ -195,6 +196,14 @@ class Task:
         X = self.X[rows] if isinstance(self.X, np.ndarray) else [self.X[i] for i in rows]
         noise, epochs = (None if part is None else part[rows] for part in (self.noise, self.epochs))
         return type(self)(X, self.y[rows], self.name, noise=noise, epochs=epochs)
+
+    def negated(self) -> Task:
+        """Return the task of −f.
+
+        >>> Task([[0.5]], [1.0]).negated().y
+        array([-1.])
+        """
+        return type(self)(self.X, -self.y, self.name, noise=self.noise, epochs=self.epochs)
 
     def _inside(self, domain: Domain) -> NDArray[np.bool_]:
         if isinstance(domain, Candidates):

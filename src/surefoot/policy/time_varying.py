@@ -132,6 +132,9 @@ class TVGPUCB(Tracking):
             fixed = {name: Fixed() for name in names}
         return replace(made, priors={**(gp.priors or {}), **fixed}, every=self._every(gp))
 
+    def _signal(self, gp: GP) -> float:
+        return super()._signal(gp if self._still else separate(gp)[0])
+
     def _every(self, gp: GP) -> int | None:
         return RELEARN if gp.every is None and self._given is None else gp.every
 

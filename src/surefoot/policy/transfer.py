@@ -24,7 +24,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Unpack, cast
+from typing import Any, ClassVar, Protocol, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ from surefoot.domain.candidates import INLINE
 from surefoot.loop.maximize import Score, maximize
 from surefoot.loop.model import ModelOptions, ModelPolicy
 from surefoot.loop.policy import Proposal
-from surefoot.loop.state import pack
+from surefoot.loop.state import pack, storable, unpack
 from surefoot.policy.tasks import Task
 
 __all__ = ["Surrogate", "TransferOptions", "TransferPolicy", "in_blocks", "slopes"]
@@ -72,6 +72,47 @@ class Surrogate(Protocol):
         """Return mean and standard deviation at encoded points (m, e), each of shape (m,)."""
 
 
+@storable
+class Negated:
+    """A surrogate of −f, made of one of f.
+
+    >>> from surefoot.belief import GP
+    >>> Negated(GP(mean=2.0).condition()).predict(np.zeros((1, 1)))[0]
+    array([-2.])
+    """
+
+    def __init__(self, surrogate: Surrogate) -> None:
+        self.surrogate = surrogate
+
+    def predict(self, E: Array, /) -> tuple[Array, Array]:
+        """Return mean and standard deviation at encoded points (m, e), each of shape (m,)."""
+        mean, std = self.surrogate.predict(E)
+        return -mean, std
+
+    def __getattr__(self, name: str) -> Any:
+        # Draws and gradients, where there are some.
+        if name == "sample":
+            draw = self.surrogate.sample  # type: ignore[attr-defined]
+            return lambda *of, **options: -draw(*of, **options)
+        if name == "gradient":
+            slopes = self.surrogate.gradient  # type: ignore[attr-defined]
+            return lambda E: [part if i % 2 else -part for i, part in enumerate(slopes(E))]
+        raise AttributeError(name)
+
+    def negated(self) -> Surrogate:
+        """Return the surrogate of f."""
+        return self.surrogate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able description, for a surrogate that has one."""
+        return {"surrogate": pack(self.surrogate)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild it from :meth:`to_dict`."""
+        return cls(unpack(data["surrogate"]))
+
+
 class TransferOptions(ModelOptions, total=False):
     """Keyword arguments that every policy with earlier tasks takes, besides :class:`ModelOptions`.
 
@@ -94,6 +135,7 @@ class TransferPolicy(ModelPolicy):
     """
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)
+    valued: ClassVar[tuple[str, ...]] = ("tasks",)
 
     def __init__(
         self,
@@ -126,6 +168,14 @@ class TransferPolicy(ModelPolicy):
         self._models: list[Surrogate] | None = None
         self._everywhere_else: tuple[Array, Array] | None = None
 
+    @classmethod
+    def _negated(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        found = super()._negated(options)
+        if isinstance(tasks := found.get("tasks"), tuple):
+            known = [not hasattr(task, "predict") or hasattr(task, "negated") for task in options["tasks"]]
+            found["tasks"] = tuple(t if done else Negated(t) for t, done in zip(tasks, known, strict=True))
+        return found
+
     def _takes(self, task: Any) -> bool:
         """Whether something that is no :class:`Task` serves as one."""
         return False
@@ -142,11 +192,11 @@ class TransferPolicy(ModelPolicy):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments as strict JSON; many numbers of many tasks are stored by their hashes."""
         stored = super().config()
-        tasks = [task for task in self.tasks if isinstance(task, Task)]
-        if sum(task.numbers for task in tasks) > INLINE:
+        given = self._arguments["tasks"]
+        if sum(task.numbers for task in given if isinstance(task, Task)) > INLINE:
             stored["tasks"] = [
                 {"$type": "Task", "value": task.to_dict(inline=False)} if isinstance(task, Task) else pack(task)
-                for task in self.tasks
+                for task in given
             ]
         return stored
 
@@ -163,7 +213,7 @@ class TransferPolicy(ModelPolicy):
         """Shift and factor that bring predictions of the tasks to the target's scale: with ``scaling="task"``."""
         if self.scaling != "task":
             return 0.0, 1.0
-        y = self.data()[1]
+        y = self._data()[1]
         shift, scale = _spread(y) if len(y) > 1 and y.max() > y.min() else self._pool
         return shift - self._pool[0] * scale / self._pool[1], scale / self._pool[1]
 
@@ -255,6 +305,9 @@ class TransferPolicy(ModelPolicy):
         return _moved(lent, shift, scale)
 
     # -- choosing ----------------------------------------------------------------------------------------------------
+
+    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
+        return super()._blocked(sparing=True)  # what earlier tasks say knows nothing of the points under way
 
     def _initial_choice(self, step: int) -> Proposal | None:
         return None if len(self._by_rule()) < self.head_start else super()._initial_choice(step)

@@ -8,7 +8,7 @@ Rule: M holds the points that still matter, possible maximizers or undecided poi
 
     x_t = argmax_x [ Σ_{x̄∈M} max(β σ²_{t−1}(x̄), η_i²) − Σ_{x̄∈M} max(β σ²_{t−1|x}(x̄), η_i²) ] / cost(x)
 
-and goes on to η_{i+1} = r η_i when that is reached (Algorithms 3 and 5 of the thesis, equations 3.8 to 3.13).
+and goes on to η_{i+1} = r η_i when that is reached (Algorithms 3 and 5 of the thesis, equations 3.3 to 3.8).
 
 Reference: Bogunovic, Scarlett, Krause & Cevher 2016; thesis of Bogunovic 2019, chapter 3.
 
@@ -32,13 +32,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from surefoot.arguments import not_negative, one_of, open_unit, positive
+from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.lookahead import Lookahead
 from surefoot.belief.posterior import Posterior
@@ -46,6 +47,7 @@ from surefoot.domain import Candidates, Domain
 from surefoot.loop.errors import NotSupported
 from surefoot.loop.maximize import argmax, maximize
 from surefoot.loop.model import Acquisition, PosteriorScore
+from surefoot.loop.plausible import refitted
 from surefoot.loop.policy import Proposal
 from surefoot.loop.widths import RKHS, Finite, Width, given_or
 from surefoot.policy.gp_ucb import UpperBound
@@ -98,7 +100,7 @@ class TruVaR(SetPolicy):
     goal : {"maximize", "level"}
         Find the maximum, or classify points by a threshold.
     threshold, fraction : float, optional
-        For ``"level"``: the threshold, or the share of the unknown maximum that is the threshold.
+        For ``"level"``: the threshold, or the share of the unknown maximum (for who minimizes, minimum) that is it.
     cost : array or callable, optional
         Of each candidate; or ``cost(X)``; or ``cost(previous, X)`` with the last measured point, None at first: such an
         instance asks for one point at a time.
@@ -121,7 +123,7 @@ class TruVaR(SetPolicy):
         Sum over the points that would still matter after the measurement.
     accuracy : float, optional
         When ``finished`` becomes true: all points that matter are within it of the maximum (half of it, of the
-        threshold).
+        threshold), if the bounds hold. Never with a belief that is fitted.
     **options
         ``noise``, ``points``, ``device``, ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
 
@@ -136,6 +138,7 @@ class TruVaR(SetPolicy):
     """
 
     fidelities = True
+    valued: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __init__(
         self,
@@ -274,7 +277,7 @@ class TruVaR(SetPolicy):
         """The points to sum over, and the stage with the target lowered until one of them is above it.
 
         The stage itself always has one, unless all is decided: then everything counts. In a batch, virtual
-        measurements may have exhausted the target (section 3.6.7: η ← r η, M as it was).
+        measurements may have exhausted the target (section 3.7.3, batches: η ← r η, M as it was).
         """
         rows = np.flatnonzero(stage.summed)
         if not rows.size:
@@ -318,7 +321,7 @@ class TruVaR(SetPolicy):
         return np.ravel(gains / self.prices.at(points, rows, self._previous()))
 
     def _keeps(self) -> Callable[[Any, Any], Any]:
-        """Which points would still matter, given their mean and half-width after a measurement (section 3.6.6)."""
+        """Which points would still matter, given mean and half-width after a measurement (section 3.7.3)."""
         if self.goal == "level":
             return lambda mean, half: (mean + half >= self.threshold) & (mean - half <= self.threshold)
         return lambda mean, half: mean + half >= array_namespace(half).max(mean - half, axis=0)
@@ -406,13 +409,19 @@ class TruVaR(SetPolicy):
 
     @property
     def finished(self) -> bool:
-        """Whether ``accuracy`` is reached, or only one possible maximizer, or no undecided point, is left."""
+        """Whether ``accuracy`` is reached, or only one possible maximizer, or no undecided point, is left.
+
+        Only with a belief that is given: it is then so whenever the bounds hold in all rounds. Never with one that is
+        fitted (the default, or ``gp.refit(...)``), of which nothing of the kind is known: see docs/policies/truvar.md.
+        """
+        if refitted(self):
+            return False
         belief = self._believe()
         stage = self._stage(belief)
         left = int(stage.potential.sum())
         if left == 0 or (left == 1 and self._sets is None and self.domain.size is not None):
             return True
-        # With β^(1/2) σ ≤ w on M, a point of M is within 4 w of the maximum or 2 w of the threshold (Theorem 3.1).
+        # With β^(1/2) σ ≤ w on M, a point of M is within 4 w of the maximum or 2 w of the threshold (section 3.3.1).
         worst = stage.width * float(self._at_ground(belief)[1][stage.summed].max())
         return self.accuracy is not None and 4.0 * worst <= self.accuracy
 
@@ -425,8 +434,8 @@ class TruVaR(SetPolicy):
             total += run.outcome.cost if run.outcome.cost is not None else 1.0 if expected is None else expected
         return total
 
-    def data(self) -> tuple[Array, Array, Array]:
-        X, y, given = super().data()
+    def _data(self) -> tuple[Array, Array, Array]:
+        X, y, given = super()._data()
         if self.levels is None:
             return X, y, given
         known = [run.id for run in self._observations if not run.failed]
@@ -436,6 +445,9 @@ class TruVaR(SetPolicy):
         """The noise of the fidelity that a query was made at; NaN where none is known."""
         level = None if id is None else self._queries[id].fidelity
         return math.nan if level is None or self.levels is None else self.levels[level].noise
+
+    def _noisiest(self, gp: GP) -> float:
+        return super()._noisiest(gp) if self.levels is None else max(level.noise for level in self.levels)
 
     def _unknown_noise(self) -> Sequence[float | None]:
         if self.levels is None:

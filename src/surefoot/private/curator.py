@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.experimental import experimental
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.private.accounting import GaussianEvent, epsilon
@@ -175,6 +176,20 @@ class Curator:
     def answered(self) -> int:
         """How many asks were answered."""
         return len(self.__answers)
+
+    def clipped(self) -> Array:
+        """Return the share of rows that the public bounds or the radius change in each column, shape (d,).
+
+        For the owner's eyes, before anything is released: a large share is mostly a mistyped bound. It depends on the
+        data, no guarantee covers it, and bounds that are chosen after it are not public any more; correct them by what
+        is known of the column.
+
+        >>> from surefoot.private import GaussianRelease
+        >>> mechanism = GaussianRelease(epsilon=3.0, delta=1e-5, bounds=[(18.0, 60.0)])
+        >>> Curator([[30.0], [50.0], [70.0], [85.0]], None, mechanism, asks=2).clipped()
+        array([0.5])
+        """
+        return self.mechanism.preprocessing.clipped(self.__rows)
 
     @property
     def chosen(self) -> int | None:
@@ -324,6 +339,16 @@ class Curator:
         self.ledger.charge(event, what="rows", **note)
         self.ledger.charge(values, what="answers", **note)
 
+    def _check_charged(self) -> None:
+        """Refuse a ledger that does not know of the release: a fresh one would spend the budget again."""
+        if self.ledger is None or self.__release is None:
+            return
+        if not any(entry.note.get("run") == self.run for entry in self.ledger.entries):
+            raise SurefootError(
+                f"run {self.run!r} was released, and this ledger has no charge for it: it is another one, or it was "
+                "deleted or replaced by an older copy; put the ledger of the run back"
+            )
+
     def _check(self, ask: Ask) -> None:
         if ask.run != self.run:
             raise ValueError(f"this is run {self.run!r}, the ask is for another")
@@ -382,15 +407,21 @@ class Curator:
             "simulated": self.simulated,
         }
         events = self.__journal.open(header)
-        if os.name == "posix":
-            self.__journal.path.chmod(0o600)
-        for event in events:
-            self.__apply(event)
+        try:
+            if os.name == "posix":
+                self.__journal.path.chmod(0o600)
+            for event in events:
+                self.__apply(event)
+            self._check_charged()
+        except BaseException:
+            self.stop()  # others may write it
+            raise
 
     def __write(self, event: dict[str, Any]) -> None:
-        if self.__journal is not None:
-            self.__journal.append(event)
-        self.__apply(event)
+        with uninterrupted():
+            if self.__journal is not None:
+                self.__journal.append(event)
+            self.__apply(event)
 
     def __apply(self, event: Mapping[str, Any]) -> None:
         kind = event["event"]

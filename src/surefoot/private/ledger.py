@@ -18,6 +18,10 @@ With a path the ledger is a file of JSON lines, and every line carries a hash of
 removed or inserted line is noticed when the file is opened. Lines cut off at the *end* leave a shorter, valid chain:
 keep ``ledger.head``, or a copy of the file, where the writer of the ledger cannot reach it. The file holds noise
 multipliers and the notes, no data.
+
+A charge that cannot be written, on a full disk for one, is refused and closes the ledger: nothing may be released, and
+the file holds what it held. A file that was deleted or replaced meanwhile is refused too, and the process that charged
+it makes no new one in its place: that would be a fresh budget.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+from surefoot.loop.durable import uninterrupted
 from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal, dumps
 from surefoot.private import accounting
@@ -40,6 +45,7 @@ __all__ = ["Entry", "Ledger"]
 
 _KINDS: dict[str, type[GaussianEvent] | type[StatedEvent]] = {"gaussian": GaussianEvent, "stated": StatedEvent}
 Scalar = str | int | float | bool | None
+_charged: set[str] = set()  # files that this process has charged
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ class Ledger:
             raise ValueError(f"method must be one of {', '.join(accounting.METHODS)}, got {method!r}")
         self.epsilon, self.delta, self.method = float(epsilon), float(delta), method
         self.path = None if path is None else Path(path)
+        self._place = "" if path is None else os.path.abspath(path)
         self._entries: list[Entry] = []
         self._spent = 0.0
         self._writing = threading.Lock()
@@ -106,7 +113,12 @@ class Ledger:
         self._journal: Journal | None = None
         if self.path is not None:
             journal = Journal(self.path)
-            self._check_budget(journal.read()[0], header)
+            found, charges = journal.read()
+            self._check_budget(found, header)
+            if not charges and self._place in _charged:
+                raise SurefootError(
+                    f"{self.path} was deleted after it was charged; a new one would spend the budget again. Put it back"
+                )
             lines = journal.open({**header, "hash": self._head})
             self._journal = journal
             try:
@@ -197,14 +209,16 @@ class Ledger:
             kind = "gaussian" if isinstance(event, GaussianEvent) else "stated"
             body = {"kind": kind, "event": _plain(event), "note": note}
             head = _hash(self._head, body)
-            if self._journal is not None:
-                try:
-                    self._journal.append({**body, "hash": head})
-                except BaseException:
-                    self._close()  # nobody knows what is on disk: only reading it again tells
-                    raise
-            self._entries.append(Entry(event, note))
-            self._head, self._spent = head, after
+            with uninterrupted():
+                if self._journal is not None:
+                    try:
+                        self._journal.append({**body, "hash": head})
+                    except BaseException:
+                        self._close()  # whether it is charged, only reading the file again tells
+                        raise
+                    _charged.add(self._place)
+                self._entries.append(Entry(event, note))
+                self._head, self._spent = head, after
 
     def close(self) -> None:
         """Stop writing and let others write; spent and entries can still be read."""

@@ -29,12 +29,13 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import whole
 from surefoot.loop.errors import SurefootError
-from surefoot.loop.journal import SCHEMA, check_schema, dumps
+from surefoot.loop.journal import check_schema, dumps
 from surefoot.private.guarantee import Guarantee
 
 __all__ = ["Answer", "Ask", "Close", "Message", "Release", "read"]
 
 Array = NDArray[np.float64]
+SCHEMA = 1  # of messages, which parties with different releases exchange
 LONGEST = 128  # characters of a run's name
 
 

@@ -116,6 +116,17 @@ class PublicScale:
             scaled *= self.radius / np.maximum(norms, self.radius)
         return scaled
 
+    def clipped(self, rows: Array) -> Array:
+        """Return the share of rows that clipping changes in each feature, shape (d,). It depends on the data.
+
+        >>> PublicScale.within([(18.0, 60.0)], radius=25.0).clipped(np.array([[30.0], [50.0], [70.0], [85.0]]))
+        array([0.5])
+        """
+        with np.errstate(over="ignore"):
+            plain = (rows - self.center) / self.scale
+        share: Array = (np.abs(plain - self.apply(rows)) > 1e-12 * (1.0 + np.abs(plain))).mean(axis=0)
+        return share
+
     def sensitivity(self, neighbor: float) -> float:
         """Return the largest change of a scaled row: ``neighbor``, and never more than the ball is wide.
 

@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.loop.policy import Policy
+from surefoot.optimizer import Result
+from surefoot.report import edge
 from surefoot.report.runs import Run
 from surefoot.report.theme import LEVELS, canvas, color, ramp
 from surefoot.report.view import View, few, short, window
@@ -35,7 +37,7 @@ _LINES = 200  # of more runs, the best and an even sample of the others are draw
 _TASKS = 6  # tasks whose lines are named
 
 
-def curves(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def curves(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw the learning curve of every run that was reported step by step, and where runs were stopped.
 
     Parameters are as in :func:`~surefoot.report.trace`. The runs that were trained to their end are green, the better
@@ -64,24 +66,29 @@ def curves(policy: Policy | View, *, direction: str | None = None, label: str = 
     with canvas(4.1, 2.9) as figure:
         axes = figure.add_subplot()
         for row, (steps, values), look in zip(rows, lines, _looks(view, rows), strict=True):
-            axes.plot(steps, np.clip(values, low, high), marker="." if len(steps) == 1 else "", **look)
+            axes.plot(
+                steps, values, marker="." if len(steps) == 1 else "", **look
+            )  # cut by the axis where it leaves it
             if row.stopped is not None:
-                axes.plot(steps[-1:], np.clip(values[-1:], low, high), "x", color=color("bad"), markersize=4, zorder=4)
+                axes.plot(steps[-1:], values[-1:], "x", color=color("bad"), markersize=4, zorder=4)
         axes.set(xlabel="step", ylabel=short(label, 32))
         margin = 0.06 * (high - low)
         axes.set_ylim(low - margin, high + margin)
+        ends = np.array([(steps[-1], values[-1]) for steps, values in lines])  # a curve that only passes is seen to
+        edge.mark(axes, ends[:, 0], ends[:, 1], low - margin, high + margin)
+        edge.note(axes, known, low - margin, high + margin)
         axes.locator_params(axis="x", integer=True)
         axes.grid(axis="y")
         _explain(figure, rows)
     return figure
 
 
-def lengths(policy: Policy | View) -> Figure:
+def lengths(policy: Policy | Result | View) -> Figure:
     """Draw for how many steps each run was followed: stopped runs in gray, those that went on in green.
 
     Parameters
     ----------
-    policy : Policy or View
+    policy : Policy, Result or View
         A policy whose runs were reported step by step.
 
     >>> from surefoot import Box, RandomSearch
@@ -118,12 +125,12 @@ def lengths(policy: Policy | View) -> Figure:
     return figure
 
 
-def task_weights(policy: Policy | View) -> Figure:
+def task_weights(policy: Policy | Result | View) -> Figure:
     """Draw how much a policy trusted each previous task, ask after ask.
 
     Parameters
     ----------
-    policy : Policy or View
+    policy : Policy, Result or View
         A policy with a ``weight_history``.
 
     >>> from surefoot import Box, RandomSearch

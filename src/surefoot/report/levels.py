@@ -19,6 +19,7 @@ import numpy as np
 
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet
+from surefoot.optimizer import Result
 from surefoot.report.plots import _HIGH, _WIDE, _legend, _scatter_runs
 from surefoot.report.theme import canvas, color
 from surefoot.report.view import View, short
@@ -32,7 +33,7 @@ _MOST = 20_000  # points in a picture; of more, an even sample
 _PAINTS = {"above": "belief", "below": "line", "undecided": "accent"}
 
 
-def drawable(policy: Policy | View) -> bool:
+def drawable(policy: Policy | Result | View) -> bool:
     """Whether the answer is a level set over one or two coordinates that are numbers.
 
     >>> from surefoot import Box, RandomSearch
@@ -45,7 +46,7 @@ def drawable(policy: Policy | View) -> bool:
     return isinstance(answer, LevelSet) and answer.points is not None and few
 
 
-def level_set(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def level_set(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw what is known of each point: above the threshold, below, or undecided.
 
     Over one coordinate the points stand at their expected value, with the threshold as a line; over two they are a map
@@ -53,10 +54,10 @@ def level_set(policy: Policy | View, *, direction: str | None = None, label: str
 
     Parameters
     ----------
-    policy : Policy or View
+    policy : Policy, Result or View
         One whose answer is a :class:`~surefoot.loop.types.LevelSet`, over one or two coordinates.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says.
+        Which way is better; by default that of the policy.
     label : str
         Name of the measured value.
 

@@ -27,6 +27,7 @@ from surefoot.domain import Candidates
 from surefoot.loop.journal import write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet
+from surefoot.optimizer import Result
 from surefoot.report import levels, plots
 from surefoot.report.curves import curves, lengths, steps_of, task_weights, weights_of
 from surefoot.report.runs import best_so_far
@@ -43,7 +44,7 @@ _PANELS = 12  # slices on a page
 
 
 def page(
-    policy: Policy,
+    policy: Policy | Result,
     path: str | os.PathLike[str],
     *,
     title: str = "A Surefoot run",
@@ -56,14 +57,14 @@ def page(
 
     Parameters
     ----------
-    policy : Policy
-        Any policy, at any moment; pending and failed runs are shown as such.
+    policy : Policy or Result
+        Any policy, or what ``optimize`` returned, at any moment; pending and failed runs are shown as such.
     path : path
         The HTML file; missing directories are made.
     title : str
         Heading of the page.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says.
+        Which way is better; by default that of the policy. With the other one all values change their sign.
     label : str
         Name of the measured value.
     summary : str
@@ -77,13 +78,13 @@ def page(
     >>> "Nothing was measured yet" in path.read_text(encoding="utf-8")
     True
     """
-    view = View(policy, direction)
+    view = View.of(policy, direction)
     sections = [
         _head(view, label, title, summary, facts or {}),
         _answer(view, label),
         *_Pictures(view, label).sections(),
         _section("Runs", _table_of_runs(view, label)),
-        _section("Settings", _definitions(settings(policy, direction=view.direction))),
+        _section("Settings", _definitions(settings(view.policy, direction=view.direction))),
         _section("Environment", _definitions(environment())),
     ]
     target = Path(path)

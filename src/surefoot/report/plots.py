@@ -9,7 +9,7 @@ Each function takes a policy and returns a Matplotlib figure, to be shown in a n
 >>> [axes.get_xlabel() for axes in figure.axes]
 ['x0']
 
-``direction="minimize"`` shows values as someone who minimizes sees them. Bands are those of the policy's
+Values are those of the objective, whichever way is better. Bands are those of the policy's
 ``confidence``, for the noise-free value.
 """
 
@@ -24,6 +24,9 @@ from numpy.typing import NDArray
 
 from surefoot.domain import Paths
 from surefoot.loop.policy import Policy
+from surefoot.optimizer import Result
+from surefoot.report import edge
+from surefoot.report.edge import inside
 from surefoot.report.runs import best_so_far
 from surefoot.report.theme import LEVELS, canvas, color, ramp
 from surefoot.report.view import Coordinate, View, few, number, short
@@ -42,15 +45,15 @@ _DOTS, _LINES = 600, 300  # of thousands of runs a picture draws the best and an
 # -- the figures -----------------------------------------------------------------------------------------------------
 
 
-def trace(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def trace(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw every measured value and the best so far.
 
     Parameters
     ----------
-    policy : Policy or View
+    policy : Policy, Result or View
         Any policy, or a view of it that several pictures share.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says.
+        Which way is better; by default that of the policy.
     label : str
         Name of the measured value.
 
@@ -66,7 +69,7 @@ def trace(policy: Policy | View, *, direction: str | None = None, label: str = "
         rows = [row for row in view.rows if row.status in ("measured", "failed")]
         count = np.arange(1, len(rows) + 1)
         values = np.array([np.nan if row.value is None else row.value for row in rows])
-        low, high = view.window()
+        low, high = _padded(*view.window())
         first = np.array([row.initial for row in rows], dtype=bool)
         stopped = np.array([row.stopped is not None for row in rows], dtype=bool)
         drawn = np.isin(count - 1, few(np.nan_to_num(view.sign * values, nan=-np.inf), 3 * _DOTS))
@@ -75,31 +78,34 @@ def trace(policy: Policy | View, *, direction: str | None = None, label: str = "
             (~first & ~stopped, color("belief"), "o", "measured"),
             (~first & stopped, "none", "v", "stopped early"),
         )
+        shown = inside(values, low, high)
         for mask, face, marker, name in kinds:
-            chosen = mask & drawn & ~np.isnan(values)
+            chosen = mask & drawn & shown
             if chosen.any():
                 axes.scatter(
-                    count[chosen], np.clip(values[chosen], low, high), s=15 if len(rows) < 300 else 5, marker=marker,
+                    count[chosen], values[chosen], s=15 if len(rows) < 300 else 5, marker=marker,
                     facecolor=face, edgecolor=color("belief"), linewidth=0.9 if len(rows) < 300 else 0.4, label=name,
                 )  # fmt: skip
         best = best_so_far(rows, direction=view.direction)
-        axes.step(count, np.clip(best, low, high), where="post", color=color("accent"), label="best so far")
+        axes.step(count, best, where="post", color=color("accent"), label="best so far")
+        edge.mark(axes, count[drawn], values[drawn], low, high)
         failed = np.array([row.status == "failed" for row in rows], dtype=bool)
         if failed.any():
-            bottom = high if view.direction == "minimize" else low
-            place = np.full(failed.sum(), bottom)
-            axes.scatter(count[failed], place, s=18, linewidth=1.2, marker="x", color=color("bad"), label="failed")
+            axes.scatter(
+                count[failed], np.full(failed.sum(), _worse_end(view)), s=18, linewidth=1.2, marker="x",
+                color=color("bad"), label="failed", transform=axes.get_xaxis_transform(),
+            )  # fmt: skip
         axes.set(xlabel="run", ylabel=short(label, 32))
-        axes.set_ylim(*_padded(low, high))
+        axes.set_ylim(low, high)
         axes.locator_params(axis="x", integer=True)
         axes.grid(axis="y")
         if rows:
             _legend(figure, axes)
-        _note_clipped(axes, values, low, high)
+        edge.note(axes, values, low, high)
     return figure
 
 
-def parallel(policy: Policy | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def parallel(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw every measured run as a line through its parameters to its value, the better ones darker.
 
     Parameters are as in :func:`trace`. Coordinates that cannot vary are left out; of many, the first 24 are drawn, and
@@ -117,8 +123,9 @@ def parallel(policy: Policy | View, *, direction: str | None = None, label: str 
     with canvas(wide, _HIGH) as figure:
         axes = figure.add_subplot()
         low, high = view.window()
-        columns = [c.unit(view.X[:, c.index]) for c in axes_] + [(np.clip(view.y, low, high) - low) / (high - low)]
-        lines = np.column_stack(columns)
+        # A value beyond the axis has no height on it: an arrow leaves for the end of the picture, outside the scale.
+        heights = np.where(inside(view.y, low, high), (view.y - low) / (high - low), np.nan)
+        lines = np.column_stack([*(c.unit(view.X[:, c.index]) for c in axes_), heights])
         order = few(view.quality, _LINES)
         order = order[np.argsort(view.quality[order], kind="stable")]
         shades = ramp()
@@ -127,6 +134,13 @@ def parallel(policy: Policy | View, *, direction: str | None = None, label: str 
             axes.plot(lines[i], color=shades[level], linewidth=1.1, alpha=0.9)
         if len(order):
             axes.plot(lines[order[-1]], color=color("accent"), linewidth=2.0)
+        for i in order[np.isnan(heights[order])]:
+            axes.annotate(
+                "", (len(axes_), 0.0 if view.y[i] < low else 1.0), (len(axes_) - 1, lines[i, -2]),
+                xycoords=("data", "axes fraction"), textcoords="data", annotation_clip=False,
+                arrowprops={"arrowstyle": "-|>", "color": color("muted"), "linewidth": 0.8},
+            )  # fmt: skip
+        edge.note(axes, view.y, low, high, short(label, 16))
         ends = [c.ends() for c in axes_] + [[(0.0, number(low)), (1.0, number(high))]]
         for place, marks in enumerate(ends):
             axes.axvline(place, color=color("muted"), linewidth=0.7, zorder=0)
@@ -145,7 +159,7 @@ def parallel(policy: Policy | View, *, direction: str | None = None, label: str 
 
 
 def slices(
-    policy: Policy | View,
+    policy: Policy | Result | View,
     *,
     coordinates: Sequence[int] | None = None,
     direction: str | None = None,
@@ -184,7 +198,7 @@ def slices(
 
 
 def map2d(
-    policy: Policy | View,
+    policy: Policy | Result | View,
     *,
     coordinates: tuple[int, int] | None = None,
     what: str = "mean",
@@ -228,11 +242,11 @@ def map2d(
             mean, std = view.predict(points)
             surface = (mean if what == "mean" else std).reshape(len(v), len(u))
             name = label if what == "mean" else f"standard deviation of {label}"
-            shades = ramp()
+            shades, bounds = ramp(), (-np.inf, np.inf)
             if what == "mean":  # the stronger the better, whatever the direction
-                surface = np.clip(surface, *view.window())
+                bounds = view.window()
                 shades = shades[:: int(view.sign)]
-            _filled(figure, axes, u, v, surface, shades, short(name, 36))
+            _filled(figure, axes, u, v, surface, shades, short(name, 36), bounds)
         _draw_way(axes, view, across.index, up.index)
         _scatter_runs(axes, view, across.index, up.index)
         across.prepare(axes, "x")
@@ -253,7 +267,7 @@ def sampled(view: View) -> bool:
     return len(view.y) > _LINES
 
 
-def influence(policy: Policy | View) -> list[int]:
+def influence(policy: Policy | Result | View) -> list[int]:
     """Return the coordinates that vary, those along which the belief about the value varies most first.
 
     Without a posterior the order is the domain's.
@@ -277,40 +291,60 @@ def influence(policy: Policy | View) -> list[int]:
 
 
 def _slice(axes: Axes, view: View, coordinate: Coordinate) -> None:
-    low, high = view.window()  # the same in all slices, so that they can be compared
+    low, high = _padded(*view.hopes(*view.window()))  # the same in all slices, so that they can be compared
     drawn = few(view.quality, _DOTS)
-    column, shown = view.X[drawn, coordinate.index], np.clip(view.y[drawn], low, high)
+    column, values = view.X[drawn, coordinate.index], view.y[drawn]
+    shown = inside(values, low, high)
     size = 11 if len(drawn) < _DOTS else 5
-    axes.scatter(column, shown, s=size, color=color("muted"), alpha=0.55, linewidth=0, clip_on=False)
+    edge.mark(axes, column, values, low, high)
+    edge.note(axes, view.y, low, high)
+    axes.scatter(column[shown], values[shown], s=size, color=color("muted"), alpha=0.55, linewidth=0, clip_on=False)
     if view.posterior is not None:
         grid = coordinate.grid(121)
         mean, std = view.predict(view.along(coordinate, grid))
         half = view.half * std
         if coordinate.labels:
-            mean = np.clip(mean, low, high)
+            edge.mark(axes, grid, mean, low, high)
             axes.errorbar(grid, mean, half, fmt="o", color=color("belief"), markersize=4.5, capsize=3)
         else:
             axes.fill_between(grid, mean - half, mean + half, color=color("belief"), alpha=0.2, linewidth=0)
             axes.plot(grid, mean, color=color("belief"), marker="." if len(grid) < 20 else "")
     if view.recommended is not None:
         axes.axvline(view.recommended[coordinate.index], color=color("accent"), linewidth=1.2, linestyle=(0, (4, 3)))
-    bottom = high if view.direction == "minimize" else low
     for status, marker, paint in (("failed", "x", "bad"), ("pending", "^", "accent")):
         places = np.array([row.x[coordinate.index] for row in view.rows if row.status == status])
         axes.scatter(
-            places, np.full(len(places), bottom), s=16, marker=marker, linewidth=1.1, color=color(paint),
-            clip_on=False, zorder=4,
+            places, np.full(len(places), _worse_end(view)), s=16, marker=marker, linewidth=1.1, color=color(paint),
+            transform=axes.get_xaxis_transform(), clip_on=False, zorder=4,
         )  # fmt: skip
     coordinate.prepare(axes, "x")
-    axes.set_ylim(*_padded(*view.hopes(low, high)))
+    axes.set_ylim(low, high)
     axes.grid(axis="y")
 
 
-def _filled(figure: Figure, axes: Axes, u: Array, v: Array, surface: Array, shades: list[str], name: str) -> None:
+def _filled(
+    figure: Figure,
+    axes: Axes,
+    u: Array,
+    v: Array,
+    surface: Array,
+    shades: list[str],
+    name: str,
+    bounds: tuple[float, float],
+) -> None:
+    """Fill the surface by levels; what lies beyond the bounds has one shade, and the color bar ends in an arrow."""
     from matplotlib.ticker import MaxNLocator
 
-    low, high = _padded(float(surface.min()), float(surface.max()), 1e-9)
-    filled = axes.contourf(u, v, surface, levels=np.linspace(low, high, LEVELS + 1), colors=shades)
+    kept = np.clip(surface, *bounds)
+    low, high = _padded(float(kept.min()), float(kept.max()), 1e-9)
+    under, over = bool(surface.min() < low), bool(surface.max() > high)
+    filled = axes.contourf(
+        u, v, surface, levels=np.linspace(low, high, LEVELS + 1),
+        colors=[*shades[:1] * under, *shades, *shades[-1:] * over],
+        extend=("both" if over else "min") if under else "max" if over else "neither",
+    )  # fmt: skip
+    reach = [f"down to {number(float(surface.min()))} below the scale"] * under
+    edge.say(axes, "; ".join(reach + [f"up to {number(float(surface.max()))} above the scale"] * over))
     filled.set_edgecolor("face")  # no hairlines between neighboring levels
     filled.set_linewidth(0.4)
     ticks = [tick for tick in MaxNLocator(6).tick_values(low, high) if low <= tick <= high]
@@ -358,11 +392,9 @@ def _legend(figure: Figure, axes: Axes) -> None:
     figure.legend(loc="outside upper left", ncols=fits, columnspacing=1.2, handletextpad=0.4, borderaxespad=0.2)
 
 
-def _note_clipped(axes: Axes, values: Array, low: float, high: float) -> None:
-    clipped = int(np.sum((values < low) | (values > high)))
-    if clipped:
-        text = f"{clipped} far worse value{'s' if clipped > 1 else ''} drawn at the edge"
-        axes.set_title(text, loc="left", fontsize=7, color=color("muted"), pad=4)
+def _worse_end(view: View) -> float:
+    """The end of the vertical axis where runs without a value are marked, as a share of its height."""
+    return 0.97 if view.direction == "minimize" else 0.03
 
 
 def _padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:

@@ -2,9 +2,9 @@
 
 >>> from surefoot import Box, RandomSearch
 >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
->>> policy.tell([0.5], -2.0)
+>>> policy.tell([0.5], 2.0)
 >>> policy.tell([0.6], None)
->>> [(run.status, run.value) for run in runs(policy, direction="minimize")]
+>>> [(run.status, run.value) for run in runs(policy)]
 [('measured', 2.0), ('failed', None)]
 """
 
@@ -65,14 +65,14 @@ class Run:
 
 
 def direction_of(policy: Policy, direction: str | None = None) -> str:
-    """Return the direction to show values in: the given one, else that of the policy's journal, else ``"maximize"``.
+    """Return the direction to show values in: the given one, else that of the policy.
 
     >>> from surefoot import Box, RandomSearch
     >>> direction_of(RandomSearch(Box.unit(1), seed=0))
     'maximize'
     """
     if direction is None:
-        direction = "maximize" if policy.journal is None else policy.journal.direction
+        return policy.direction
     if direction not in ("maximize", "minimize"):
         raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
     return direction
@@ -86,9 +86,9 @@ def runs(policy: Policy, *, direction: str | None = None) -> list[Run]:
     Parameters
     ----------
     policy : Policy
-        Policies maximize; their values are those the policy saw.
+        Any policy.
     direction : {"maximize", "minimize"}, optional
-        With ``"minimize"`` the values change their sign back. By default what the journal says.
+        By default that of the policy. With the other one values change their sign: for a policy that was told −f.
 
     >>> from surefoot import Box, RandomSearch
     >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
@@ -96,7 +96,7 @@ def runs(policy: Policy, *, direction: str | None = None) -> list[Run]:
     >>> runs(policy)[0].status
     'pending'
     """
-    sign = -1.0 if direction_of(policy, direction) == "minimize" else 1.0
+    sign = 1.0 if direction_of(policy, direction) == policy.direction else -1.0
     queries, pending = policy.queries, {query.id for query in policy.pending}
     initial = {query.id for query in queries if query.note.get("initial")}
     curves, stopped = policy.reports(), dict(getattr(policy, "stopped", {}))

@@ -28,7 +28,7 @@ def settings(policy: Policy, *, direction: str | None = None) -> dict[str, str]:
     >>> settings(RandomSearch(Box.unit(1), seed=7))["seed"]
     '7'
     """
-    config = {key: value for key, value in policy.config().items() if key != "domain"}
+    config = {key: value for key, value in policy.config().items() if key not in ("domain", "direction")}
     stored = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
     return {
         "policy": type(policy).__name__,

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from surefoot.domain import Choice, Domain, Space
 from surefoot.loop.errors import NoData
 from surefoot.loop.policy import Policy
+from surefoot.optimizer import Result
 from surefoot.report.runs import direction_of, runs
 
 if TYPE_CHECKING:
@@ -125,19 +126,19 @@ class View:
     policy : Policy
         Any policy.
     direction : {"maximize", "minimize"}, optional
-        Which way is better; by default what the journal says.
+        Which way is better; by default that of the policy. With the other one all values change their sign.
 
     >>> from surefoot import Box, RandomSearch
-    >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
-    >>> policy.tell([0.5], -2.0)
-    >>> View(policy, "minimize").y
-    array([2.])
+    >>> policy = RandomSearch(Box([(0.0, 1.0)]), direction="minimize", seed=0)
+    >>> policy.tell([0.5], 2.0)
+    >>> View(policy).y, View(policy).quality
+    (array([2.]), array([-2.]))
     """
 
     def __init__(self, policy: Policy, direction: str | None = None) -> None:
         self.policy = policy
         self.direction = direction_of(policy, direction)
-        self.sign = -1.0 if self.direction == "minimize" else 1.0
+        self.sign = -1.0 if self.direction == "minimize" else 1.0  # of the belief, which is about what is maximized
         self.rows = runs(policy, direction=self.direction)
         measured = [row for row in self.rows if row.value is not None]
         self.X = np.array([row.x for row in measured]).reshape(len(measured), policy.domain.dimension)
@@ -148,8 +149,10 @@ class View:
         self.half = NormalDist().inv_cdf(0.5 + 0.5 * float(getattr(policy, "confidence", 0.95)))
 
     @classmethod
-    def of(cls, policy: Policy | View, direction: str | None = None) -> View:
-        """Return the view of a policy, or the given one if it looks in that direction."""
+    def of(cls, policy: Policy | Result | View, direction: str | None = None) -> View:
+        """Return the view of a policy, or of the policy of a result, or the given one if it looks in that direction."""
+        if isinstance(policy, Result):
+            policy = policy.policy
         if not isinstance(policy, View):
             return cls(policy, direction)
         return policy if direction in (None, policy.direction) else cls(policy.policy, direction)
@@ -161,7 +164,7 @@ class View:
             answer = self.policy.recommend()
         except NoData:
             return None
-        return answer.negated() if self.direction == "minimize" else answer
+        return answer if self.direction == self.policy.direction or not hasattr(answer, "negated") else answer.negated()
 
     @cached_property
     def recommended(self) -> Array | None:
@@ -211,7 +214,7 @@ class View:
         return self.sign * np.asarray(mean), np.asarray(std)
 
     def window(self) -> tuple[float, float]:
-        """A range that shows the better three quarters of the values well; what is far worse is drawn at its edge."""
+        """A range that shows the better three quarters of the values well; what is far worse is marked at its edge."""
         return window(self.y, self.direction)
 
     def hopes(self, low: float, high: float) -> tuple[float, float]:

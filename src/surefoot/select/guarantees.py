@@ -92,7 +92,7 @@ def pro_guarantee(k: int, tau: int, *, eta: int = 1, beta: float = 1.0, printed:
             )
         a = q * unit / (5.0 * beta**3 * last + unit)
     else:
-        alpha = (1.0 + 2.0 * beta / unit) ** last - 1.0  # lines 3061-3076 with the recursion corrected
+        alpha = (1.0 + 2.0 * beta / unit) ** last - 1.0  # of the last bucket, by Lemma 6.A.4, recursion corrected
         a = q / (1.0 + beta * deletions / (2**last * unit) * (1.0 + alpha) + alpha)
     return a / (1.0 + a)
 

@@ -9,6 +9,7 @@ The service is :func:`create_app` (``surefoot serve`` runs it), its database a :
 """
 
 from surefoot import lazy
+from surefoot.loop.errors import MissingExtra
 
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
@@ -19,4 +20,5 @@ __getattr__, __dir__, __all__ = lazy.names(
         "settings": ["Settings"],
         "store": ["Store"],
     },
+    missing=lambda why: MissingExtra(f"{why}: pip install 'surefoot[serve]'"),
 )

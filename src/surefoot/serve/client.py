@@ -8,8 +8,8 @@
     study.tell(query, measure(query.x))
     study.recommend()
 
-Many workers may share a study: each makes its own client and takes ``client.study(id)``. Values are in the user's
-direction; the service turns them. Requests that may have been lost are sent again, and done once.
+Many workers may share a study: each makes its own client and takes ``client.study(id)``. Requests that may have been
+lost are sent again, and done once.
 
 >>> Client("http://127.0.0.1:8000", token="sf_...")
 Client('http://127.0.0.1:8000')
@@ -92,8 +92,7 @@ class Client:
         """Begin a study and return it.
 
         ``options`` are those of the policy; what can be kept in a state can be sent (kernels, widths, perturbations,
-        earlier tasks), a function cannot. A policy maximizes: options that hold values, as a threshold or a prior mean,
-        are those of the negated function when the direction is ``minimize``.
+        earlier tasks), a function cannot.
         """
         if not isinstance(policy, str):
             raise TypeError(f"policy is the name of a policy, such as 'GPUCB', got {policy!r}")
@@ -215,7 +214,7 @@ class RemoteStudy:
         return answer_in(self._get("/recommend"))
 
     def trace(self, after: int = 0) -> list[dict[str, Any]]:
-        """Return all events from number ``after`` on, values in the user's direction."""
+        """Return all events from number ``after`` on, as its journal has them."""
         events: list[dict[str, Any]] = []
         while page := self._get("/trace", after=after + len(events))["events"]:
             events += page

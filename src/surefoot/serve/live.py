@@ -35,6 +35,7 @@ from surefoot.loop.record import Record
 from surefoot.loop.state import unpack
 from surefoot.serve.failures import Conflict, Unavailable
 from surefoot.serve.store import Moved, Store, new_id, now
+from surefoot.serve.wire import oriented
 
 __all__ = [
     "Live",
@@ -42,9 +43,11 @@ __all__ = [
     "TableJournal",
     "digest",
     "domain_of",
+    "of_negated",
     "options_of",
     "policy_named",
     "scratch",
+    "stored_options",
     "understood",
 ]
 
@@ -88,11 +91,34 @@ def options_of(row: Mapping[str, Any]) -> dict[str, Any]:
     ...
     ValueError: 'seed' is not an option of a study's policy
     """
-    options: dict[str, Any] = unpack(loads(row["options"]))
+    stored: dict[str, Any] = loads(row["options"])
     for name in ("seed", "journal", "domain", "path"):
-        if name in options:
+        if name in stored:  # before anything is made of them
             raise ValueError(f"{name!r} is not an option of a study's policy")
+    options = {name: unpack(value) for name, value in stored.items()}
+    if of_negated(row):
+        options = {**policy_named(row["policy"])._negated(options), "direction": "minimize"}
     return options
+
+
+def stored_options(options: Mapping[str, Any] | None, direction: str) -> str:
+    """Return the options of a new study as its row keeps them: the direction is one, where it is not the usual.
+
+    >>> stored_options({"threshold": 2.0}, "minimize")
+    '{"threshold":2.0,"direction":"minimize"}'
+    """
+    if "direction" in (options or {}):
+        raise ValueError("'direction' stands beside the options of a study, not among them")
+    return dumps({**(options or {}), **({} if direction == "maximize" else {"direction": direction})})
+
+
+def of_negated(row: Mapping[str, Any]) -> bool:
+    """Whether the values among the options and the events of a study are those of −f, as before schema 2.
+
+    >>> of_negated({"direction": "minimize", "options": "{}"})
+    True
+    """
+    return row.get("direction") == "minimize" and "direction" not in loads(row["options"])
 
 
 @contextlib.contextmanager
@@ -129,9 +155,10 @@ class TableJournal(Journal):
     True
     """
 
-    def __init__(self, store: Store, id: str, policy: Policy, direction: str, version: int = 0) -> None:
-        super().__init__(id, direction=direction)
-        self.store, self.id, self.policy, self.version = store, id, policy, version
+    def __init__(self, store: Store, row: Mapping[str, Any], policy: Policy, version: int = 0) -> None:
+        super().__init__(row["id"], direction=policy.direction)
+        self.store, self.id, self.policy, self.version = store, row["id"], policy, version
+        self._turns = of_negated(row)
         self.best: float | None = None
         self.answer: Callable[[list[dict[str, Any]]], Mapping[str, str]] | None = None
         self._together: list[dict[str, Any]] | None = None
@@ -164,6 +191,7 @@ class TableJournal(Journal):
     def _write(self, events: list[dict[str, Any]]) -> None:
         counts, self._counts = self._counts, {}
         best = self._best(events)
+        events = [self._told(event) for event in events]
         answer = None if self.answer is None else self.answer(events)
         self.store.append(
             self.id, self.version, events, counts=counts, best=best if best != self.best else None, answer=answer
@@ -180,6 +208,7 @@ class TableJournal(Journal):
 
     def _best(self, events: list[dict[str, Any]]) -> float | None:
         values = [e["value"] for e in events if e["event"] == "told" and e["value"] is not None]
+        values = [oriented(value, str(self.direction)) for value in values]
         return max([*values, *([] if self.best is None else [self.best])], default=None)
 
     def close(self) -> None:
@@ -242,11 +271,11 @@ class LiveStudy:
         if self._policy is None or self.journal is None:
             self.made = build(self.row)
             policy: Policy = self.made if isinstance(self.made, Policy) else self.made.policy
-            self.journal = TableJournal(store, self.id, policy, self.direction)
+            self.journal = TableJournal(store, self.row, policy)
             policy.journal = self.journal
             self._policy = policy
         if self.journal.version != self.row["version"]:
-            new = store.events(self.id, after=self.journal.version)
+            new = [self.journal._told(event) for event in store.events(self.id, after=self.journal.version)]
             try:
                 self._policy._replay(new)
             except BaseException:
@@ -304,7 +333,7 @@ class Live:
             "policy": policy,
             "direction": direction,
             "domain": dumps(domain),
-            "options": dumps(options or {}),
+            "options": stored_options(options, direction),
             "seed": "" if seed is None else str(seed),
             "state": "open",
             "created": now(),

@@ -21,12 +21,11 @@ from surefoot.loop.journal import dumps, loads
 from surefoot.private.messages import Answer, Release
 from surefoot.private.modeler import Modeler
 from surefoot.serve.failures import Conflict
-from surefoot.serve.live import Live, LiveStudy, digest, options_of, policy_named, understood
+from surefoot.serve.live import Live, LiveStudy, digest, options_of, policy_named, stored_options, understood
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
 from surefoot.serve.store import Moved, Store, new_id, now
 from surefoot.serve.studies import described
 from surefoot.serve.tables import answers, chunks, releases, studies
-from surefoot.serve.wire import number_in
 
 __all__ = ["KIND", "Runs", "answer", "ask", "close"]
 
@@ -60,7 +59,7 @@ class Runs:
             "tenant": tenant,
             **body.model_dump(include={"name", "policy", "direction"}),
             "domain": "",
-            "options": dumps(body.options),
+            "options": stored_options(body.options, body.direction),
             "seed": "" if body.seed is None else str(body.seed),
             "state": "new",
             "created": now(),
@@ -206,7 +205,7 @@ def answer(study: LiveStudy, body: Measured) -> dict[str, Any]:
     if body.run not in (None, modeler.release.run):
         raise Conflict("this answer is for another run")
     try:
-        modeler.tell(Answer(modeler.release.run, body.step, number_in(body.value, study.direction)))
+        modeler.tell(Answer(modeler.release.run, body.step, body.value))
     except ValueError:
         if any(o.id == body.step for o in modeler.policy.history):
             raise Conflict(f"step {body.step} was already answered with another value") from None

@@ -1,7 +1,7 @@
 """What can be done with a study: ask, tell, report, cancel, recommend, look.
 
 Each function takes a :class:`~surefoot.serve.live.LiveStudy` that nobody else uses meanwhile and the checked body of a
-request, and returns JSON in the user's direction.
+request, and returns JSON.
 
 >>> from surefoot.serve.live import scratch
 >>> ask(scratch(), Ask(n=2))[1]["id"]
@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from surefoot.loop.direction import turned_event
 from surefoot.loop.journal import SCHEMA, dumps, loads
+from surefoot.loop.state import pack
 from surefoot.serve.failures import Conflict
-from surefoot.serve.live import Live, LiveStudy, digest
+from surefoot.serve.live import Live, LiveStudy, digest, of_negated, options_of
 from surefoot.serve.schemas import Ask, Cancel, Report, Tell, TellMany
 from surefoot.serve.store import Store
-from surefoot.serve.wire import advice_out, answer_out, event_out, number_in, outcome_in, query_out
+from surefoot.serve.wire import advice_out, answer_out, oriented, outcome_in, query_out
 
 __all__ = ["ask", "cancel", "described", "recommend", "report", "tell", "tell_many", "trace"]
 
@@ -33,9 +35,11 @@ def described(row: Mapping[str, Any], *, whole: bool = True) -> dict[str, Any]:
     names = ("id", "name", "policy", "direction", "created", "updated", "told", "pending", "failed", "stopped")
     shown = {name: row[name] for name in names}
     shown.update(events=row["version"], version=row["version"], state=row["state"])
-    shown["best"] = number_in(row["best"], row["direction"])
+    shown["best"] = oriented(row["best"], row["direction"])
     if whole:
-        shown.update(domain=loads(row["domain"]) if row["domain"] else None, options=loads(row["options"]))
+        options = pack(options_of(row)) if of_negated(row) else loads(row["options"])
+        options.pop("direction", None)
+        shown.update(domain=loads(row["domain"]) if row["domain"] else None, options=options)
     return shown
 
 
@@ -112,9 +116,8 @@ def report(study: LiveStudy, body: Report) -> dict[str, Any]:
     """
     study.close_to("reporting")
     policy = study.policy
-    value = number_in(body.value, study.direction)
     try:
-        advice = policy.report(body.query, body.step, value)
+        advice = policy.report(body.query, body.step, body.value)
     except ValueError as error:
         if body.step in policy.reports().get(body.query, {}):
             raise Conflict(f"step {body.step} of query {body.query} was already reported with another value") from error
@@ -151,23 +154,24 @@ def recommend(study: LiveStudy) -> dict[str, Any]:
     >>> recommend(study)["mean"]
     3.0
     """
-    return study.once("answer", lambda: answer_out(study.policy.recommend(), study.direction))
+    return study.once("answer", lambda: answer_out(study.policy.recommend()))
 
 
 def trace(store: Store, row: Mapping[str, Any], after: int, limit: int, raw: bool) -> dict[str, Any]:
-    """Return events from number ``after`` on: in the user's direction, or as the journal has them, with its header.
+    """Return events from number ``after`` on, and with ``raw`` the header that makes a journal of them.
 
     >>> from surefoot.serve.live import scratch
     >>> study = scratch()
     >>> study.policy.tell([0.5], 3.0)
     >>> trace(study.writer.store, study.row, 0, 10, raw=False)
-    {'next': 1, 'events': [{'event': 'told', 'x': [0.5], 'value': 3.0}]}
+    {'next': 1, 'events': [{'event': 'told', 'x': [0.5], 'value': 3.0, 'at': ...}]}
     """
     events = store.events(row["id"], after=after, limit=limit)
+    if of_negated(row):
+        events = [turned_event(event) for event in events]
     answer: dict[str, Any] = {"next": after + len(events), "events": events}
     if raw:
-        return {**answer, "header": {"schema": SCHEMA, "direction": row["direction"], **Live.build(row)._header()}}
-    answer["events"] = [event_out(event, row["direction"]) for event in events]
+        return {**answer, "header": {"schema": SCHEMA, **Live.build(row)._header()}}
     return answer
 
 
@@ -178,7 +182,7 @@ def _tell(study: LiveStudy, body: Tell, where: str = "") -> None:
         if body.omitted:
             policy.tell(target)
         else:
-            policy.tell(target, outcome_in(body.model_dump(), study.direction))
+            policy.tell(target, outcome_in(body.model_dump()))
     except (ValueError, TypeError) as error:
         if body.query is not None and any(o.id == body.query for o in policy.history):
             raise Conflict(f"{where}query {body.query} was already told another outcome") from None

@@ -136,7 +136,7 @@ async def show_view(
     """Return trials, best so far, slices and map of the belief, parallel coordinates."""
 
     def work(study: LiveStudy) -> dict[str, Any]:
-        drawn = study.once(("view", trials), lambda: view(study.policy, study.direction, trials=trials))
+        drawn = study.once(("view", trials), lambda: view(study.policy, trials=trials))
         return {"study": studies.described(service.store.study(caller.tenant, id)), **drawn}
 
     return Json(await service.use(caller, id, work, heavy=True))

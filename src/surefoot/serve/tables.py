@@ -53,7 +53,7 @@ studies = Table(
     Column("failed", Integer, nullable=False),
     Column("pending", Integer, nullable=False),
     Column("stopped", Integer, nullable=False),
-    Column("best", Float(53)),  # as the policy sees it: higher is better
+    Column("best", Float(53)),  # as the rule sees it: higher is better
     Index("studies_by_tenant", "tenant", "kind", "id"),
 )
 

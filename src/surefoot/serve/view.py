@@ -1,10 +1,10 @@
 """What the page of a study draws, as numbers: trials, best so far, slices and map of the belief, parallel coordinates.
 
 >>> import surefoot
->>> policy = surefoot.GPUCB(surefoot.Box([(0.0, 1.0), (0.0, 1.0)]), seed=0)
+>>> policy = surefoot.GPUCB(surefoot.Box([(0.0, 1.0), (0.0, 1.0)]), direction="minimize", seed=0)
 >>> for value in (3.0, 1.0, 2.0):
-...     policy.tell(policy.ask(), -value)
->>> shown = view(policy, "minimize")
+...     policy.tell(policy.ask(), value)
+>>> shown = view(policy)
 >>> shown["best"]["value"], len(shown["slices"]), shown["map"]["axes"]
 ([3.0, 1.0, 1.0], 2, [0, 1])
 """
@@ -26,19 +26,19 @@ __all__ = ["view"]
 _SLICES, _GRID, _MAP, _LINES, _POINTS = 12, 61, 33, 300, 2000
 
 
-def view(policy: Policy, direction: str, *, trials: int = 500) -> dict[str, Any]:
-    """Return what can be drawn of a policy, in the user's direction; the newest ``trials`` of its runs.
+def view(policy: Policy, *, trials: int = 500) -> dict[str, Any]:
+    """Return what can be drawn of a policy; the newest ``trials`` of its runs.
 
     >>> from surefoot import Box, RandomSearch
-    >>> view(RandomSearch(Box([(0.0, 1.0)]), seed=0), "maximize")["recommendation"] is None
+    >>> view(RandomSearch(Box([(0.0, 1.0)]), seed=0))["recommendation"] is None
     True
     """
-    seen = View(policy, direction)
+    seen = View(policy)
     told = [row for row in seen.rows if row.status in ("measured", "failed")]
-    best = best_so_far(told, direction=direction)
+    best = best_so_far(told, direction=seen.direction)
     shown = np.unique(np.linspace(0, len(told) - 1, min(len(told), _POINTS)).astype(int)).tolist() if told else []
     drawn = {
-        "direction": direction,
+        "direction": seen.direction,
         "axes": [_axis(coordinate) for coordinate in seen.coordinates],
         "trials": [_trial(number, row) for number, row in list(enumerate(seen.rows))[-trials:]],
         "total": len(seen.rows),
@@ -50,7 +50,7 @@ def view(policy: Policy, direction: str, *, trials: int = 500) -> dict[str, Any]
         "slices": _slices(seen),
         "map": _map(seen),
         "parallel": _parallel(seen),
-        "recommendation": None if seen.answer is None else answer_out(seen.answer, "maximize"),  # already turned
+        "recommendation": None if seen.answer is None else answer_out(seen.answer),
         "confidence": float(getattr(policy, "confidence", 0.95)),
     }
     answer: dict[str, Any] = plain(drawn)

@@ -1,10 +1,7 @@
-"""Queries, outcomes and answers as JSON, in the user's direction; and back.
+"""Queries, outcomes and answers as JSON; and back.
 
-Policies maximize. A study that minimizes is turned round here and nowhere else: values going in change their sign, and
-so do values, means and bounds coming out.
-
->>> outcome_in({"value": 2.0, "cost": 1.0}, "minimize")
-Outcome(value=-2.0, noise=None, cost=1.0, time=None, values=None)
+>>> outcome_in({"value": 2.0, "cost": 1.0})
+Outcome(value=2.0, noise=None, cost=1.0, time=None, values=None)
 """
 
 from __future__ import annotations
@@ -21,8 +18,7 @@ __all__ = [
     "advice_out",
     "answer_in",
     "answer_out",
-    "event_out",
-    "number_in",
+    "oriented",
     "outcome_in",
     "plain",
     "query_in",
@@ -57,43 +53,41 @@ def query_in(data: Mapping[str, Any]) -> Query:
     return Query(**{**data, "x": np.array(data["x"], dtype=np.float64)})
 
 
-def number_in(value: float | None, direction: str) -> float | None:
-    """Return a value as the policy sees it, or as the user does: the way is the same.
+def oriented(value: float | None, direction: str) -> float | None:
+    """Return a value as the list of studies keeps the best one, higher is better; or the other way round.
 
-    >>> number_in(2.0, "minimize"), number_in(None, "minimize")
+    >>> oriented(2.0, "minimize"), oriented(None, "minimize")
     (-2.0, None)
     """
     return value if value is None or direction == "maximize" else 0.0 - value  # no negative zero
 
 
-def outcome_in(told: Mapping[str, Any], direction: str) -> Outcome:
+def outcome_in(told: Mapping[str, Any]) -> Outcome:
     """Return the outcome of a told value, which may be null for a failed run, or a list for the stops of a move.
 
-    >>> outcome_in({"value": [1.0, None]}, "maximize").values
+    >>> outcome_in({"value": [1.0, None]}).values
     (1.0, None)
     """
     value = None if told.get("failed") else told.get("value")
     rest = {name: told.get(name) for name in ("noise", "cost", "time")}
-    outcome = Outcome(values=value, **rest) if isinstance(value, list) else Outcome(value, **rest)
-    return outcome.negated() if direction == "minimize" else outcome
+    return Outcome(values=value, **rest) if isinstance(value, list) else Outcome(value, **rest)
 
 
-def answer_out(answer: Recommendation | LevelSet, direction: str) -> dict[str, Any]:
+def answer_out(answer: Recommendation | LevelSet) -> dict[str, Any]:
     """Return a recommendation, or a level set, as JSON.
 
-    >>> answer_out(Recommendation(np.array([0.5]), mean=-1.0, rule="best"), "minimize")["mean"]
+    >>> answer_out(Recommendation(np.array([0.5]), mean=1.0, rule="best"))["mean"]
     1.0
     """
-    turned = answer.negated() if direction == "minimize" else answer
-    kind = "level set" if isinstance(turned, LevelSet) else "point"
-    fields = {name: getattr(turned, name) for name in turned.__dataclass_fields__}
+    kind = "level set" if isinstance(answer, LevelSet) else "point"
+    fields = {name: getattr(answer, name) for name in answer.__dataclass_fields__}
     return {"kind": kind, **{name: plain(value) for name, value in fields.items()}}
 
 
 def answer_in(data: Mapping[str, Any]) -> Recommendation | LevelSet:
     """Return the recommendation, or the level set, again.
 
-    >>> answer_in(answer_out(Recommendation(np.array([0.5]), mean=1.0), "maximize")).mean
+    >>> answer_in(answer_out(Recommendation(np.array([0.5]), mean=1.0))).mean
     1.0
     """
     fields = {name: value for name, value in data.items() if name != "kind"}
@@ -111,21 +105,6 @@ def advice_out(advice: Advice) -> dict[str, Any]:
     True
     """
     return {name: plain(value) for name, value in asdict(advice).items()}
-
-
-def event_out(event: Mapping[str, Any], direction: str) -> dict[str, Any]:
-    """Return a journal's event with its values in the user's direction.
-
-    >>> event_out({"event": "told", "id": 0, "value": -2.0}, "minimize")
-    {'event': 'told', 'id': 0, 'value': 2.0}
-    """
-    turned = dict(event)
-    if direction == "minimize":
-        if "value" in turned:
-            turned["value"] = number_in(turned["value"], direction)
-        if "values" in turned:
-            turned["values"] = [number_in(value, direction) for value in turned["values"]]
-    return turned
 
 
 def plain(value: Any) -> Any:

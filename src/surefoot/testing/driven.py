@@ -8,7 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from surefoot.belief.gp import GP
+from surefoot.belief.kernels import Matern
 from surefoot.domain import Box, Candidates, Choice, Dives, Domain, Float, Int, Paths, Space
+from surefoot.loop.errors import NotSupported
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Outcome, Query
 
@@ -58,6 +61,11 @@ class Driven:
         unit = (domain.encode(np.asarray(x)[None]) - domain.lower)[0] / domain.extent()
         return float(2.0 - np.sum((unit - 0.4) ** 2))
 
+    def noisy(self) -> dict[str, Any]:
+        """Return options under which measurements are believed to be noisy; none where a policy has no belief."""
+        known = getattr(type(self).policy, "__signature__", None)
+        return {"gp": GP(Matern(2.5), noise=1.0), "initial": 0} if known and "gp" in known.parameters else {}
+
     # -- driving -----------------------------------------------------------------------------------------------------
 
     def kinds(self) -> list[str]:
@@ -97,6 +105,13 @@ class Driven:
     def outcome(self, query: Query, value: float, **fields: Any) -> Outcome:
         """Return the same as an outcome."""
         return Outcome(values=[value] * len(query.x), **fields) if query.x.ndim == 2 else Outcome(value, **fields)
+
+    def negatable(self, policy: Policy) -> bool:
+        """Tell whether the policy can minimize."""
+        try:
+            return policy.negated().direction != policy.direction
+        except NotSupported:
+            return False
 
     def alone(self, policy: Policy) -> bool:
         """Tell whether the policy waits for each outcome before it asks again."""

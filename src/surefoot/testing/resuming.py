@@ -38,6 +38,16 @@ def _resume(
         answer.send(contract.continue_run(policy, length - len(policy.queries)))
 
 
+def _of_schema_1(stored: Any) -> Any:
+    """A state as schema 1 had it: no directions in configurations, no times in events."""
+    if isinstance(stored, list):
+        return [_of_schema_1(item) for item in stored]
+    if not isinstance(stored, dict):
+        return stored
+    kept = {key: value for key, value in stored.items() if key not in ("direction", "at")}
+    return {key: 1 if key == "schema" else _of_schema_1(value) for key, value in kept.items()}
+
+
 class Resuming(Driven):
     """What is saved, journaled or rebuilt goes on as if nothing had happened.
 
@@ -96,6 +106,50 @@ class Resuming(Driven):
         with load(path) as resumed:
             assert resumed.events == policy.events
             assert start + self.continue_run(resumed, self.length - 4) == expected
+
+    @every_domain
+    def test_no_decision_reads_when_an_event_was_written(self, kind: str) -> None:
+        policy = self.make(kind)
+        for _ in range(4):
+            self.step(policy)
+        state = json.loads(json.dumps(policy.state()))
+        assert all(event["at"] > 1e9 for event in state["events"])
+        for number, event in enumerate(state["events"]):
+            event["at"] = 7.0 - number
+        twin = Policy.from_state(state)
+        assert twin.events == state["events"]
+        assert self.ask(twin) == self.ask(policy)
+
+    @every_domain
+    def test_what_schema_1_wrote_goes_on(self, kind: str, tmp_path: Path) -> None:
+        """A state without directions and times; a journal of a run that minimized, its values of the other sign."""
+        policy = self.make(kind)
+        self.continue_run(policy, 4)
+        state = _of_schema_1(policy.state())
+        expected = self.ask(Policy.from_state(state))
+        if not self.negatable(policy):
+            return
+        path = tmp_path / "run.jsonl"
+        header = {"schema": 1, "direction": "minimize", **{key: state[key] for key in ("policy", "config", "seed")}}
+        path.write_text("".join(json.dumps(line) + "\n" for line in [header, *state["events"]]))
+        seen = [None if o.failed else o.value for o in policy.history]
+        for _ in range(2):
+            with load(path) as resumed:
+                assert resumed.direction == "minimize"
+                assert [None if o.failed else -(o.value or 0.0) for o in resumed.history] == seen
+                query = self.ask(resumed)
+                value = self.value(resumed.domain, query.x)
+                resumed.tell(query, [-one for one in value] if isinstance(value, list) else -value)
+                events = resumed.events
+            assert query == self.ask(policy)
+            assert query == expected or len(policy.queries) == 6
+            policy.tell(query.id, value)
+            seen.append(policy.history[-1].value)
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            assert lines[0] == header  # the file goes on as it began
+            assert lines[-1]["value"] == policy.history[-1].value
+            with load(path) as again:
+                assert again.events == events
 
     @every_domain
     def test_resuming_with_pending_queries(self, kind: str) -> None:

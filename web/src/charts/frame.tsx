@@ -167,5 +167,11 @@ export function Plot({ label, xAxis, yAxis, height = 260, children, onPoint, onL
   );
 }
 
+/** Marks a value that the axis leaves out: at its edge, the tip pointing to where the value is. */
+export function Caret({ x, value, low, area }: { x: number; value: number; low: number; area: Area }) {
+  const [tip, base] = value < low ? [area.bottom + 5, area.bottom - 2] : [area.top - 5, area.top + 2];
+  return <path class="caret" d={`M${(x - 4).toFixed(1)} ${base}h8L${x.toFixed(1)} ${tip}Z`} />;
+}
+
 export const path = (points: [number, number][]): string =>
   points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");

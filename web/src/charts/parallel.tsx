@@ -2,7 +2,7 @@
 import { number, short } from "../format";
 import type { View } from "../model";
 import { Figure, path, useWidth } from "./frame";
-import { clamp, plain, range, unit, type Axis } from "./scale";
+import { beyond, plain, range, unit, type Axis } from "./scale";
 
 const [TOP, BOTTOM, HEIGHT] = [38, 228, 256];
 const EDGE = 46;
@@ -16,8 +16,17 @@ export function Parallel({ view, selected }: { view: View; selected: number | nu
   // Many axes need room: the chart then scrolls inside its own frame.
   const wide = Math.max(width, 78 * axes.length);
   const x = (i: number) => EDGE + (i * (wide - 2 * EDGE)) / Math.max(axes.length - 1, 1);
-  const y = (position: number) => BOTTOM - clamp(position, 0, 1) * (BOTTOM - TOP);
-  const line = (at: number[], value: number) => path([...at, unit(worth, value)].map((position, i) => [x(i), y(position)]));
+  const y = (position: number) => BOTTOM - position * (BOTTOM - TOP);
+  const left = (value: number) => value < worth.low || value > worth.high;
+  const outside = beyond(ranked.map((line) => line.value), [worth.low, worth.high]);
+  // A value that its axis leaves out has no height on it: the line ends at the last parameter, and dots lead off the axis.
+  const line = (at: number[], value: number) =>
+    path((left(value) ? at : [...at, unit(worth, value)]).map((position, i) => [x(i), y(position)]));
+  const off = (at: number[], value: number) =>
+    path([
+      [x(at.length - 1), y(at[at.length - 1]!)],
+      [x(at.length), value < worth.low ? BOTTOM + 12 : TOP - 12],
+    ]);
   const winner = ranked[ranked.length - 1];
   const chosen = view.trials.find((trial) => trial.place === selected && trial.value !== null && !trial.at.includes(null));
   return (
@@ -25,7 +34,8 @@ export function Parallel({ view, selected }: { view: View; selected: number | nu
       title="All parameters at once"
       caption={
         <>
-          One line per trial{view.total > 300 && `, ${ranked.length} of them`}; the stronger the better. <span class="key line accent" /> the best
+          One line per trial{view.total > 300 && `, ${ranked.length} of them`}; the stronger the better. <span class="key line accent" /> the best{" "}
+          {outside && <span class="outside">Dotted: {outside}</span>}
         </>
       }
     >
@@ -40,6 +50,9 @@ export function Parallel({ view, selected }: { view: View; selected: number | nu
           >
             {ranked.map((one, i) => (
               <path class={`strand level${Math.round(2 + (9 * (i + 1)) / ranked.length)}`} d={line(one.at, one.value)} />
+            ))}
+            {ranked.filter((one) => left(one.value)).map((one) => (
+              <path class="off" d={off(one.at, one.value)} />
             ))}
             {winner && <path class="best" d={line(winner.at, winner.value)} />}
             {chosen && <path class="strand chosen" d={line(view.axes.map((axis, i) => unit(axis, chosen.at[i]!)), chosen.value!)} />}

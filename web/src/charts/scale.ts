@@ -1,5 +1,7 @@
 // From values to pixels: linear, logarithmic and categorical axes, ticks, and the range worth showing.
 
+import { number, plural } from "../format";
+
 export interface Axis {
   name: string;
   low: number;
@@ -55,9 +57,22 @@ function decades(axis: Axis, digits: number[]): number[] {
   return made;
 }
 
+/** How many values lie outside a range, and how far out, in words; null where none does. */
+export function beyond(values: number[], [low, high]: [number, number], axis = "the axis"): string | null {
+  const below = values.filter((value) => value < low);
+  const above = values.filter((value) => value > high);
+  const words: string[] = [];
+  if (below.length) words.push(`${plural(below.length, "value")} below ${axis}, lowest ${number(Math.min(...below))}`);
+  if (above.length) words.push(`${plural(above.length, "value")} above ${axis}, highest ${number(Math.max(...above))}`);
+  return words.length ? words.join("; ") : null;
+}
+
+/** A height that a browser can draw: a curve that leaves the axis is cut there, however far it goes. */
+export const drawable = (y: number): number => clamp(y, -1e5, 1e5);
+
 export const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
 
-/** A range that shows the better three quarters of the values well; what is far worse is drawn at its edge. */
+/** A range that shows the better three quarters of the values well; what is far worse is marked at its edge. */
 export function range(values: number[], direction: string): [number, number] {
   if (!values.length) return [0, 1];
   const sign = direction === "minimize" ? -1 : 1;

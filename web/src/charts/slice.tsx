@@ -1,8 +1,8 @@
 // The belief along one coordinate, through the recommended point.
 import { number } from "../format";
 import type { Slice, View } from "../model";
-import { Figure, path, Plot } from "./frame";
-import { clamp, padded, plain, range } from "./scale";
+import { Caret, Figure, path, Plot } from "./frame";
+import { beyond, drawable, padded, plain, range } from "./scale";
 
 interface Props {
   view: View;
@@ -24,12 +24,20 @@ export function SliceChart({ view, slice, selected }: Props) {
     Math.min(Math.max(most, ...upper), most + room),
   ]);
   const y = plain("value", low, high);
+  const outside = beyond(measured.map((trial) => trial.value!), [low, high]);
   const answer = view.answer?.at[index] ?? null;
   const top = grid[mean.indexOf(view.direction === "minimize" ? Math.min(...mean) : Math.max(...mean))]!;
   const best = axis.labels.length ? axis.labels[top] : number(top);
   return (
     <Figure
       title={axis.name}
+      caption={
+        outside && (
+          <span class="outside">
+            <span class="key caret" /> {outside}
+          </span>
+        )
+      }
       table={{
         head: [axis.name, "mean", "lower", "upper"],
         rows: grid.map((at, i) => [axis.labels[at] ?? at, mean[i]!, lower[i]!, upper[i]!]),
@@ -38,7 +46,7 @@ export function SliceChart({ view, slice, selected }: Props) {
       <Plot label={`The believed value along ${axis.name}: best near ${best}.`} xAxis={axis} yAxis={y} height={210}>
         {(area) => {
           const at = grid.map(area.x);
-          const cut = (value: number) => area.y(clamp(value, low, high));
+          const cut = (value: number) => drawable(area.y(value));
           return (
             <>
               {axis.labels.length ? (
@@ -60,14 +68,18 @@ export function SliceChart({ view, slice, selected }: Props) {
                 </>
               )}
               {answer !== null && <line class="answer" x1={area.x(answer)} x2={area.x(answer)} y1={area.top} y2={area.bottom} />}
-              {measured.map((trial) => (
-                <circle
-                  class={`trial${trial.place === selected ? " chosen" : " faint"}`}
-                  cx={area.x(trial.at[index]!)}
-                  cy={cut(trial.value!)}
-                  r={trial.place === selected ? 6 : 2.6}
-                />
-              ))}
+              {measured.map((trial) =>
+                trial.value! < low || trial.value! > high ? (
+                  <Caret x={area.x(trial.at[index]!)} value={trial.value!} low={low} area={area} />
+                ) : (
+                  <circle
+                    class={`trial${trial.place === selected ? " chosen" : " faint"}`}
+                    cx={area.x(trial.at[index]!)}
+                    cy={cut(trial.value!)}
+                    r={trial.place === selected ? 6 : 2.6}
+                  />
+                ),
+              )}
             </>
           );
         }}

@@ -1,8 +1,8 @@
 // What was measured, in order, and the best so far.
 import { number, plural, show } from "../format";
 import type { Step, Trial, View } from "../model";
-import { Figure, Plot } from "./frame";
-import { clamp, padded, plain, range, type Scale } from "./scale";
+import { Caret, Figure, Plot } from "./frame";
+import { beyond, clamp, drawable, padded, plain, range, type Scale } from "./scale";
 
 interface Props {
   view: View;
@@ -12,7 +12,9 @@ interface Props {
 
 export function Trace({ view, selected, select }: Props) {
   const { steps, trials } = view;
-  const [low, high] = padded(range(steps.flatMap((step) => (step.value === null ? [] : [step.value])), view.direction));
+  const values = steps.flatMap((step) => (step.value === null ? [] : [step.value]));
+  const [low, high] = padded(range(values, view.direction));
+  const outside = beyond(values, [low, high]);
   const stopped = new Set(trials.filter((trial) => trial.stopped !== null).map((trial) => trial.place));
   const failed = steps.filter((step) => step.value === null).length;
   const total = steps[steps.length - 1]?.place ?? 0;
@@ -46,6 +48,11 @@ export function Trace({ view, selected, select }: Props) {
               <span class="key cross" /> failed{" "}
             </>
           )}
+          {outside && (
+            <span class="outside">
+              <span class="key caret" /> {outside}{" "}
+            </span>
+          )}
           <span class="readout" role="status">
             {chosen ? readout(chosen, trials) : "Point at a trial, or use the arrow keys, to read it."}
           </span>
@@ -68,12 +75,13 @@ export function Trace({ view, selected, select }: Props) {
         {(area) => (
           <>
             {chosen && <line class="cursor" x1={area.x(chosen.place)} x2={area.x(chosen.place)} y1={area.top} y2={area.bottom} />}
-            <path class="best" d={stairs(steps, area.x, (value) => area.y(clamp(value, low, high)))} />
+            <path class="best" d={stairs(steps, area.x, (value) => drawable(area.y(value)))} />
             {steps.map((step) => {
               const x = area.x(step.place);
               if (step.value === null) return <path class="failed" d={`M${x - 3} ${area.bottom - 9}l6 6m0-6l-6 6`} />;
               const kind = `trial${stopped.has(step.place) ? " hollow" : ""}${step === chosen ? " chosen" : ""}`;
-              return <circle class={kind} cx={x} cy={area.y(clamp(step.value, low, high))} r={step === chosen ? 6 : radius} />;
+              if (step.value < low || step.value > high) return <Caret x={x} value={step.value} low={low} area={area} />;
+              return <circle class={kind} cx={x} cy={area.y(step.value)} r={step === chosen ? 6 : radius} />;
             })}
           </>
         )}

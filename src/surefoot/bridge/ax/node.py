@@ -29,6 +29,7 @@ from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_R
 
 import surefoot
 from surefoot.bridge.ax.space import AxSpace
+from surefoot.bridge.made import made
 from surefoot.domain import Space
 from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.policy import Policy
@@ -105,7 +106,7 @@ class SurefootNode(ExternalGenerationNode):
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
         """Make the policy anew and tell it the trials of the experiment."""
         space = AxSpace(experiment.search_space)
-        policy = self._made(space, _seed(experiment) if self._seed is None else self._seed)
+        policy = self._made(space, _seed(experiment) if self._seed is None else self._seed, _way(experiment))
         events = self._events(experiment, data, space)
         policy._replay(events)
         self._space, self._policy = space, policy
@@ -144,7 +145,7 @@ class SurefootNode(ExternalGenerationNode):
 
     @property
     def policy(self) -> Policy:
-        """The policy after the last generation; it maximizes, so values to minimize are negated."""
+        """The policy after the last generation; of one metric to minimize it minimizes."""
         return self._ready()[1]
 
     def recommend(self, experiment: Client | Experiment) -> tuple[TParameterization, Recommendation]:
@@ -168,9 +169,7 @@ class SurefootNode(ExternalGenerationNode):
         answer = policy.recommend()
         if not isinstance(answer, Recommendation) or len(answer.x) != len(space.axes.axes):
             raise NotSupported(f"the answer of {type(policy).__name__} is no arm of this experiment: {answer!r}")
-        weights = _weights(experiment)
-        minimized = len(weights) == 1 and next(iter(weights.values())) < 0
-        return space.parameters(answer.x), answer.negated() if minimized else answer
+        return space.parameters(answer.x), answer
 
     # -- the experiment as events ------------------------------------------------------------------------------------
 
@@ -179,12 +178,10 @@ class SurefootNode(ExternalGenerationNode):
             raise NoData("the node has seen no experiment yet: Ax shows it one before it asks")
         return self._space, self._policy
 
-    def _made(self, space: AxSpace, seed: int) -> Policy:
+    def _made(self, space: AxSpace, seed: int, way: str) -> Policy:
         kinds = getattr(self._make, "domains", (Space,))
         options = {"repeats": False, **self._options} if self.should_deduplicate else self._options
-        policy = self._make(space.domain_for(kinds), seed=seed, **options)
-        if not isinstance(policy, Policy):
-            raise TypeError(f"policy must return a policy, got {policy!r}")
+        policy = made(self._make, space.domain_for(kinds), way, seed=seed, **options)
         for ability in ("fidelities", "steps", "context"):
             if getattr(policy, ability) and (ability != "fidelities" or getattr(policy, "levels", True)):
                 raise NotSupported(f"{type(policy).__name__} works with {ability}, which an arm of Ax does not have")
@@ -202,7 +199,8 @@ class SurefootNode(ExternalGenerationNode):
             for arm in trial.arms
             if (index, arm.name) in found
         ]
-        worst = min(completed, default=-math.inf)
+        up = _way(experiment) == "maximize"
+        worst = min(completed, default=-math.inf) if up else max(completed, default=math.inf)
         events: list[dict[str, Any]] = []
         id = 0
         for index in sorted(experiment.trials):
@@ -217,12 +215,20 @@ class SurefootNode(ExternalGenerationNode):
                     continue
                 note = next((kept["note"] for kept in notes if space.same(kept["x"], x)), {"initial": True})
                 events.append({"event": "asked", "id": id, "x": x.tolist(), "note": note})
-                events += self._end(id, trial, found.get((index, arm.name)), arm.name in gone, worst)
+                events += self._end(
+                    id, trial, found.get((index, arm.name)), arm.name in gone, (max if up else min), worst
+                )
                 id += 1
         return events
 
     def _end(
-        self, id: int, trial: BaseTrial, score: tuple[float, float | None] | None, gone: bool, worst: float
+        self,
+        id: int,
+        trial: BaseTrial,
+        score: tuple[float, float | None] | None,
+        gone: bool,
+        better: Callable[[float, float], float],
+        worst: float,
     ) -> list[dict[str, Any]]:
         """How a trial ended, for one of its arms; nothing while it runs."""
         status = trial.status
@@ -236,7 +242,7 @@ class SurefootNode(ExternalGenerationNode):
             return [{"event": "told", "id": id, "value": None}]
         value, noise = score
         if status == TrialStatus.EARLY_STOPPED:
-            value = max(value, worst)
+            value = better(value, worst)
         return [{"event": "told", "id": id, "value": value, **({} if noise is None else {"noise": noise})}]
 
     def _await(self, parameters: TParameterization) -> None:
@@ -282,7 +288,9 @@ class SurefootNode(ExternalGenerationNode):
 
 
 def scores(experiment: Experiment, data: Data) -> dict[tuple[int, str], tuple[float, float | None]]:
-    """Return, by trial and arm, the latest score (more is better) and its noise variance where the data tell.
+    """Return, by trial and arm, the latest value of the objective and its noise variance where the data tell.
+
+    The objective is the metric, where there is one, and else the weighted sum of which more is better.
 
     >>> from ax.api.client import Client
     >>> from ax.api.configs import RangeParameterConfig
@@ -292,9 +300,11 @@ def scores(experiment: Experiment, data: Data) -> dict[tuple[int, str], tuple[fl
     >>> _ = client.complete_trial(client.attach_trial({"x": 0.5}), {"loss": (2.0, 0.1)})
     >>> found = scores(client._experiment, client._experiment.lookup_data())
     >>> [(value, round(noise, 6)) for value, noise in found.values()]
-    [(-2.0, 0.01)]
+    [(2.0, 0.01)]
     """
     weights = _weights(experiment)
+    if _way(experiment) == "minimize":
+        weights = {metric: -weight for metric, weight in weights.items()}
     frame = data.df
     parts: dict[tuple[int, str], dict[str, tuple[float, float]]] = {}
     for index, arm, metric, mean, sem in zip(
@@ -321,6 +331,12 @@ def _weights(experiment: Experiment) -> dict[str, float]:
     if config.outcome_constraints:
         raise NotSupported("a policy knows no outcome constraints; put their violation into the objective")
     return dict(config.objective.metric_weights)
+
+
+def _way(experiment: Experiment) -> str:
+    """The direction: a single metric of negative weight is minimized."""
+    weights = _weights(experiment)
+    return "minimize" if len(weights) == 1 and next(iter(weights.values())) < 0 else "maximize"
 
 
 def _notes(trial: BaseTrial) -> list[dict[str, Any]]:

@@ -211,8 +211,9 @@ class _Roster:
 
     def enter(self, message: AgentMessage, node: int) -> None:
         if message.agent not in self.holder:
-            self.holder[message.agent] = node
-            write_atomically(self.path, json.dumps({str(place): str(self.holder[place]) for place in self.holder}))
+            held = {**self.holder, message.agent: node}
+            write_atomically(self.path, json.dumps({str(place): str(held[place]) for place in held}))
+            self.holder = held  # what could not be written down is not so
 
 
 def server_app(

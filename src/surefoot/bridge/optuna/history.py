@@ -7,7 +7,7 @@ its value, a failed one that it failed, a running one is pending. The same trial
 >>> group = Group({"x": optuna.distributions.FloatDistribution(0.0, 1.0)})
 >>> trial = optuna.create_trial(params={"x": 0.25}, distributions=group.distributions, value=3.0)
 >>> events(group, [trial], sign=-1.0)
-[{'event': 'asked', 'id': 0, 'x': [0.25], 'note': {'initial': True}}, {'event': 'told', 'id': 0, 'value': -3.0}]
+[{'event': 'asked', 'id': 0, 'x': [0.25], 'note': {'initial': True}}, {'event': 'told', 'id': 0, 'value': 3.0}]
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ def events(
     trials : sequence of FrozenTrial
         In the order of their numbers.
     sign : float
-        1 or −1, turns values into scores.
+        1 or −1: whether more is better, or less.
     pruned : {"value", "failed", "ignore"}
-        What a pruned trial says: its last score, though none below the worst completed one (an early loss may be
+        What a pruned trial says: its last value, though none worse than the worst completed one (an early loss may be
         orders of magnitude away from all final ones); that it failed; nothing.
     steps : int, optional
-        The length of a run, for a policy that follows runs: it also hears of every epoch, and the last score of a
+        The length of a run, for a policy that follows runs: it also hears of every epoch, and the last value of a
         pruned trial as it is.
     timed : bool
         Whether the policy has a clock: the number of a trial is its time.
@@ -123,11 +123,11 @@ def events(
     ['asked', 'reported']
     """
     points = {trial.number: _asked(group, trial) for trial in trials}
-    scores = {trial.number: _score(trial, sign) for trial in trials}
-    completed = [v for t in trials if t.state == TrialState.COMPLETE and (v := scores[t.number]) is not None]
+    values = {trial.number: _value(trial) for trial in trials}
+    completed = [sign * v for t in trials if t.state == TrialState.COMPLETE and (v := values[t.number]) is not None]
     worst = min(completed, default=-math.inf) if steps is None else -math.inf
     measured = {
-        x.tobytes() for n, (x, _) in points.items() if x is not None and scores[n] is not None
+        x.tobytes() for n, (x, _) in points.items() if x is not None and values[n] is not None
     }  # a run that failed and was made again has not failed
     first = first_step(trials) if steps is not None else 1
     out: list[dict[str, Any]] = []
@@ -139,17 +139,17 @@ def events(
             continue
         time = {"time": float(trial.number)} if timed else {}
         out.append({"event": "asked", "id": id, "x": x.tolist(), **time, **({"note": note} if note else {})})
-        for epoch, value in (epochs(trial, sign=sign, first=first) if steps is not None else {}).items():
+        for epoch, value in (epochs(trial, sign=1.0, first=first) if steps is not None else {}).items():
             if epoch <= (steps or 0):
                 known = None if math.isnan(value) else value
                 out.append({"event": "reported", "id": id, "step": epoch, "value": known})
-        score = scores[trial.number]
+        last = values[trial.number]
         if state == TrialState.PRUNED:
-            score = None if pruned == "failed" or score is None else max(score, worst)
+            last = None if pruned == "failed" or last is None else sign * max(sign * last, worst)
         if state == TrialState.FAIL and x.tobytes() in measured:
             out.append({"event": "cancelled", "id": id})
         elif state.is_finished():
-            out.append({"event": "told", "id": id, "value": score})
+            out.append({"event": "told", "id": id, "value": last})
         id += 1
     return out
 
@@ -169,11 +169,11 @@ def running_blank(trials: Iterable[FrozenTrial], before: int) -> int:
     )
 
 
-def _score(trial: FrozenTrial, sign: float) -> float | None:
-    """The score of a finished trial; None where it failed, or gave no number that a model can use."""
+def _value(trial: FrozenTrial) -> float | None:
+    """The value of a finished trial; None where it failed, or gave no number that a model can use."""
     if trial.state not in (TrialState.COMPLETE, TrialState.PRUNED) or not trial.values:
         return None
-    return sign * trial.values[0] if abs(trial.values[0]) <= LARGEST else None
+    return trial.values[0] if abs(trial.values[0]) <= LARGEST else None
 
 
 def _asked(group: Group, trial: FrozenTrial) -> tuple[Array | None, Mapping[str, Any]]:

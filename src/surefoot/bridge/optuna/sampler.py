@@ -26,10 +26,12 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.bridge.made import made
 from surefoot.bridge.optuna.history import ASKED, PRUNED, events, running_blank, sign_of, study_seed
 from surefoot.bridge.optuna.space import Group, OptunaAxis, decompose
 from surefoot.bridge.optuna.transfer import Transfer
 from surefoot.loop.errors import Exhausted, NotSupported
+from surefoot.loop.events import timeless
 from surefoot.loop.policy import Policy
 from surefoot.loop.streams import stream
 from surefoot.loop.types import Advice
@@ -249,7 +251,7 @@ class SurefootSampler(BaseSampler):
         length = int(getattr(policy, "epochs", 0)) if policy.steps else None
         timed = "time" in policy.context
         history = events(group, trials, sign=view.sign, pruned=self._pruned, steps=length, timed=timed)
-        past = policy.events
+        past = timeless(policy.events)
         if past != history[: len(past)]:
             past, policy = [], self._new(view, group)
         policy._replay(history[len(past) :])
@@ -262,9 +264,8 @@ class SurefootSampler(BaseSampler):
             options["tasks"] = self._transfer.tasks(group, view.sign)
             if not options["tasks"]:
                 make, options = ExpectedImprovement, {}
-        policy = make(group.domain, seed=group.seed(view.seed), **options)
-        if not isinstance(policy, Policy):
-            raise TypeError(f"policy must return a policy, got {policy!r}")
+        way = "maximize" if view.sign > 0 else "minimize"
+        policy = made(make, group.domain, way, seed=group.seed(view.seed), **options)
         if policy.fidelities:
             raise NotSupported(f"{type(policy).__name__} chooses fidelities, which an Optuna trial cannot take")
         return policy

@@ -66,7 +66,7 @@ class Transfer:
         return []
 
     def tasks(self, group: Group, sign: float) -> list[Task]:
-        """Return one task per earlier study that can say something about this group's domain."""
+        """Return one task per earlier study that goes the same way (1: up) and knows this group's domain."""
         if not self._studies:
             return []
         key = (group.key, sign)
@@ -79,7 +79,7 @@ class Transfer:
         study, trials = self._studies[i], self._read()[i]
         have = {name for trial in trials for name in trial.params}
         missing = [name for name in group.names if name not in have]
-        usable = [(x, sign * t.values[0]) for t in trials if (x := group.find(t.params)) is not None]
+        usable = [(x, t.values[0]) for t in trials if (x := group.find(t.params)) is not None]
         reason = None
         if sign_of(study) != sign:
             reason = "it goes the other way"

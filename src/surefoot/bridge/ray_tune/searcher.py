@@ -18,10 +18,12 @@ import numpy as np
 from ray.tune.result import DEFAULT_METRIC, TRAINING_ITERATION
 from ray.tune.search import Searcher
 
+from surefoot.bridge.made import made
 from surefoot.bridge.ray_tune.space import TuneSpace, searched
 from surefoot.domain import Space
+from surefoot.loop.direction import turned_event
 from surefoot.loop.errors import Exhausted, NotSupported
-from surefoot.loop.journal import SCHEMA, check_schema, dumps, loads, write_atomically
+from surefoot.loop.journal import SCHEMA, check_schema, dumps, loads, same_settings, write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED, LARGEST, Advice
 from surefoot.policy.improvement import ExpectedImprovement
@@ -108,7 +110,7 @@ class SurefootSearch(Searcher):
 
     @property
     def policy(self) -> Policy:
-        """The policy, for a closer look; it maximizes, so with ``mode="min"`` its values are negated."""
+        """The policy, for a closer look; with ``mode="min"`` it minimizes."""
         return self._ready()[1]
 
     def _ready(self) -> tuple[TuneSpace, Policy]:
@@ -121,6 +123,8 @@ class SurefootSearch(Searcher):
         check_target(metric, mode)
         self._metric, self._mode = metric or self._metric, mode or self._mode
         if self._space is not None:
+            if self._policy is not None and self._policy.direction != self._way:  # made before the mode was known
+                self._policy = self._made(self._space, self._policy.seed)
             return not any(True for _ in searched(config))
         self._set_up(config)
         return True
@@ -136,12 +140,15 @@ class SurefootSearch(Searcher):
         self._saved, self._waiting = None, []
 
     def _made(self, space: TuneSpace, seed: int | None) -> Policy:
-        policy = self._make(space.axes.domain, seed=seed, **self._options)
-        if not isinstance(policy, Policy):
-            raise TypeError(f"policy must return a policy, got {policy!r}")
+        policy = made(self._make, space.axes.domain, self._way, seed=seed, **self._options)
         if policy.fidelities:
             raise NotSupported(f"{type(policy).__name__} chooses fidelities, which a trial of Ray Tune cannot take")
         return policy
+
+    @property
+    def _way(self) -> str:
+        """The direction of the policy."""
+        return "minimize" if self._mode == "min" else "maximize"
 
     @property
     def _target(self) -> tuple[str, float]:
@@ -204,7 +211,7 @@ class SurefootSearch(Searcher):
         seen = policy.reports().get(id, {})
         last = max(seen, default=0)
         if last < step <= longest and any(query.id == id for query in policy.pending):
-            return policy.report(id, int(step), score(result, *self._target))
+            return policy.report(id, int(step), score(result, self._target[0]))
         if step < last or not seen:
             return Advice(False, "this epoch is on record")
         # The same report once more changes nothing, and brings its advice back after an interruption.
@@ -213,7 +220,7 @@ class SurefootSearch(Searcher):
     def on_trial_complete(self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False) -> None:
         """Tell the policy how a trial ended."""
         policy, id = self.policy, self._trials.get(trial_id)
-        value = None if error or result is None else score(result, *self._target)
+        value = None if error or result is None else score(result, self._target[0])
         if id is None:
             self._complete_stranger(trial_id, result, value)
         elif id not in {query.id for query in policy.pending}:
@@ -258,7 +265,7 @@ class SurefootSearch(Searcher):
         ...                           metric="loss", mode="min")
         >>> searcher.add_evaluated_point({"x": 0.5}, 2.0)
         >>> searcher.policy.history[0].value
-        -2.0
+        2.0
         """
         point = (dict(parameters), value, error, pruned, list(intermediate_values or ()))
         if self._policy is None:
@@ -269,14 +276,14 @@ class SurefootSearch(Searcher):
     def _learn(
         self, config: dict[str, Any], value: float | None, error: bool, pruned: bool, curve: list[float]
     ) -> None:
-        (space, policy), (metric, sign) = self._ready(), self._target
-        final = None if error else score({metric: value}, metric, sign)
+        (space, policy), (metric, _) = self._ready(), self._target
+        final = None if error else score({metric: value}, metric)
         if not policy.steps or not (curve or pruned):
             policy.tell(space.point(config), final)
         elif curve:
             id = self._begin(config)
             for step, reported in enumerate(curve[: getattr(policy, "epochs", None)], start=1):
-                policy.report(id, step, score({metric: reported}, metric, sign))
+                policy.report(id, step, score({metric: reported}, metric))
             policy.tell(id, final)
 
     # -- saving ------------------------------------------------------------------------------------------------------
@@ -305,17 +312,19 @@ class SurefootSearch(Searcher):
 
     def _resume(self, state: Mapping[str, Any]) -> None:
         saved, (space, _) = state["policy"], self._ready()
+        self._metric, self._mode = self._metric or state["metric"], self._mode or state["mode"]
         policy = self._made(space, saved["seed"])
-        if type(policy).__name__ != saved["policy"] or loads(dumps(policy.config())) != saved["config"]:
+        old = state["schema"] == 1 and self._mode == "min"  # written as of −f
+        config = policy.negated().config() if old else policy.config()
+        if type(policy).__name__ != saved["policy"] or not same_settings(config, saved["config"]):
             raise ValueError(
                 f"the saved searcher was a {saved['policy']} with other options or another space than this "
                 f"{type(policy).__name__}"
             )
-        policy._replay(saved["events"])
+        policy._replay([turned_event(event) for event in saved["events"]] if old else saved["events"])
         policy._restore(dict(saved["cache"]))
         self._policy = policy
         self._trials, self._handed = dict(state["trials"]), int(state["handed"])
-        self._metric, self._mode = self._metric or state["metric"], self._mode or state["mode"]
 
     def save(self, checkpoint_path: str | os.PathLike[str]) -> None:
         """Write :meth:`get_state` to a file."""
@@ -340,8 +349,8 @@ def check_target(metric: Any, mode: Any) -> None:
         raise ValueError(f"mode must be 'min' or 'max', got {mode!r}")
 
 
-def score(result: Mapping[str, Any], metric: str, sign: float) -> float | None:
-    """Return the score in a result, or None where there is no number that a model can use.
+def score(result: Mapping[str, Any], metric: str, sign: float = 1.0) -> float | None:
+    """Return the value in a result, times a sign, or None where there is no number that a model can use.
 
     >>> score({"loss": 0.25}, "loss", -1.0), score({"loss": float("nan")}, "loss", -1.0), score({}, "loss", -1.0)
     (-0.25, None, None)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,8 @@ class CurveExtrapolation(Runs, GPUCB):
     True
     """
 
+    valued: ClassVar[tuple[str, ...]] = ("upper",)
+
     def __init__(
         self,
         domain: Domain,
@@ -160,7 +162,7 @@ class CurveExtrapolation(Runs, GPUCB):
     def _forecast(self, id: int, step: int) -> Array:
         if (id, step) not in self._forecasts:
             rng = self.stream("forecast", id * self.epochs + step)
-            self._forecasts[id, step] = forecast(self.scores(id, step), self.epochs, rng, upper=self.upper)
+            self._forecasts[id, step] = forecast(self._scores(id, step), self.epochs, rng, upper=self.upper)
         return self._forecasts[id, step]
 
     def _advise(self, query: Query, step: int, value: float | None) -> Advice:
@@ -170,11 +172,10 @@ class CurveExtrapolation(Runs, GPUCB):
         if query.id < self.complete or bar is None or step <= max(self.first, 1) or (step - self.first) % self.every:
             return Advice(False, "not judged at this epoch")
         chance = float((self._forecast(query.id, step) > bar).mean())
-        if chance < self.threshold and self.scores(query, step).max() <= bar:
-            return Advice(
-                True, f"will not beat {bar:.6g} (probability {chance:.2g})", chance, float(self.epochs - step)
-            )
-        return Advice(False, f"may still beat {bar:.6g} (probability {chance:.2g})", chance)
+        if chance < self.threshold and self._scores(query, step).max() <= bar:
+            reason = f"will not beat {self._facing(bar):.6g} (probability {chance:.2g})"
+            return Advice(True, reason, chance, float(self.epochs - step))
+        return Advice(False, f"may still beat {self._facing(bar):.6g} (probability {chance:.2g})", chance)
 
     def _encoded(self) -> tuple[Array, Array, Array | None]:
         """Runs that ended early count with the score that was predicted for their last epoch."""
@@ -182,8 +183,8 @@ class CurveExtrapolation(Runs, GPUCB):
         good = [o for o in self._observations if not o.failed]
         y = [
             cast(float, o.value)
-            if o.id is None or not 2 <= len(self.scores(o.id)) < self.epochs
-            else float(self._forecast(o.id, len(self.scores(o.id))).mean())
+            if o.id is None or not 2 <= len(self._scores(o.id)) < self.epochs
+            else float(self._forecast(o.id, len(self._scores(o.id))).mean())
             for o in good
         ]
         return X, np.array(y, dtype=np.float64), noise

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -176,6 +176,7 @@ class RExp3(Policy):
 
     domains = (Candidates,)
     context = ("time",)
+    valued: ClassVar[tuple[str, ...]] = ("bounds",)
 
     def __init__(
         self,

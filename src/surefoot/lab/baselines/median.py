@@ -73,11 +73,13 @@ class MedianRule(Runs, GPUCB):
         if value is None or step >= self.epochs:
             return super()._advise(query, step, value)
         closed = [o.id for o in self._closed_before(query.id, step) if o.id is not None]
-        whole = [id for id in closed if len(self.scores(id)) == self.epochs]
+        whole = [id for id in closed if len(self._scores(id)) == self.epochs]
         if step <= self.warmup or len(whole) < max(1, self.startup):
             return Advice(False, "too early to compare")
-        median = float(np.median([self.scores(id)[:step].mean() for id in whole]))
-        best = float(self.scores(query, step).max())
-        if best < median:
-            return Advice(True, f"{best:.6g} is below the median {median:.6g}", None, float(self.epochs - step))
-        return Advice(False, f"{best:.6g} is not below the median {median:.6g}")
+        median = float(np.median([self._scores(id)[:step].mean() for id in whole]))
+        best = float(self._scores(query, step).max())
+        worse, shown = best < median, (self._facing(best), self._facing(median))
+        side = "below" if self.direction == "maximize" else "above"
+        if worse:
+            return Advice(True, f"{shown[0]:.6g} is {side} the median {shown[1]:.6g}", None, float(self.epochs - step))
+        return Advice(False, f"{shown[0]:.6g} is not {side} the median {shown[1]:.6g}")

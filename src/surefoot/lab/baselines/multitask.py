@@ -221,7 +221,7 @@ class MTBO(TransferPolicy):
         return len(self._known) + runs
 
     def _encoded(self) -> tuple[Array, Array, Array | None]:
-        X, y, noise = self.data()
+        X, y, noise = self._data()
         own = None if np.isnan(noise).all() else np.concatenate([np.full(len(self._known), np.nan), noise])
         return np.vstack([self._others, self._seen(X)]), np.concatenate([self._known, y]), own
 
@@ -240,7 +240,7 @@ class MTBO(TransferPolicy):
             return self._best_point(score, joint, step)
 
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        X, _, _ = self.data()
+        X, _, _ = self._data()
         # Before the first measurement: better than the best that the model expects where other tasks were measured.
         seen = self._seen(X)
         if not len(X):

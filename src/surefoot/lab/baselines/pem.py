@@ -130,7 +130,7 @@ class PEMBO(TransferPolicy):
         raise NotSupported("PEMBO has no Gaussian process of the target to judge points by")
 
     def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        rows, values = self._rows(), self.data()[1]
+        rows, values = self._rows(), self._data()[1]
         mean, std = self._posterior(rows, values)
         more = np.array([index for _, index in self._unknown()], dtype=np.intp)
         if more.size:  # pending and failed points, at their mean
@@ -141,7 +141,7 @@ class PEMBO(TransferPolicy):
 
     def _recommend(self) -> Recommendation:
         rows = self._rows()
-        mean, std = self._posterior(rows, self.data()[1])
+        mean, std = self._posterior(rows, self._data()[1])
         best = int(rows[np.argmax(mean[rows])])
         half = float(ndtri(0.5 + 0.5 * self.confidence) * std[best])
         return self._recommendation(

@@ -95,7 +95,7 @@ class RecordedLocalPenalization(LocalPenalization):
         super().__init__(domain, lipschitz=10.0, **options)
 
     def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
-        values = self.data()[1]
+        values = self._data()[1]
         best = float(values.max()) if values.size else belief.gp.mean
         variance = moves.std**2 + moves.noise
         z = (moves.mean - best) / variance

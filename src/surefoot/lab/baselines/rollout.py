@@ -151,7 +151,7 @@ class Rollout(ModelPolicy):
 
     def _best(self, belief: Posterior) -> float:
         """The best value measured; before any, the prior mean."""
-        values = self.data()[1]
+        values = self._data()[1]
         return float(values.max()) if values.size else float(belief.gp.mean)
 
     def _move(self, moves: Indices, step: int) -> Proposal:

@@ -136,8 +136,8 @@ _POLICIES = (
         "GPLSE",
         "guarantee-map",
         "a map with a guarantee",
-        "It measures undecided points whose bounds reach farthest across the threshold. If the bounds hold, nothing is"
-        " misclassified by more than an accuracy of your choice.",
+        "It measures undecided points whose bounds reach farthest across the threshold. If the belief is right, nothing"
+        " is misclassified by more than an accuracy of your choice.",
         "level-sets",
         instead=("surefoot.TruVaR: measurements differ in cost or precision (special=costs)",),
     ),
@@ -243,7 +243,7 @@ _POLICIES = (
         "worst-case",
         "the best worst case, with a guarantee",
         "It looks for the choice whose worst case is best and measures what an adversary would make of it; its"
-        " certificate bounds how far the answer is from the robust optimum.",
+        " certificate bounds how far the answer is from the robust optimum, if the belief is right.",
         "stable-opt",
     ),
     _policy(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Matern
 from surefoot.belief.priors import Fixed
-from surefoot.lab import across
+from surefoot.lab import Trace, derived
 from surefoot.lab.curves import Curves
-from surefoot.lab.readings import Reading, Replicates
+from surefoot.lab.readings import Reading
 from surefoot.loop.widths import Logarithmic
 from surefoot.policy.early_stop import BOBOS
 from surefoot.policy.gp_ucb import GPUCB
@@ -21,17 +20,14 @@ INITIAL = 6  # complete runs at the start, as published
 
 
 def wrong_stops(method: str) -> Reading:
-    """One number per stopped run, over all repetitions: 1 if it would have beaten the best run of its time, else 0."""
+    """The share of a repetition's stopped runs that would have beaten the best run of their time."""
 
-    def events(replicates: Replicates) -> Any:
-        found = []
-        for traces in replicates:
-            if method in traces:
-                stopped, false = (int(traces[method][name]) for name in ("stopped", "false_stops"))
-                found.append(np.repeat([1.0, 0.0], [false, stopped - false]))
-        return np.concatenate(found) if found else np.empty(0)
+    def share(traces: Mapping[str, Trace]) -> float:
+        if method not in traces or not (stopped := float(traces[method]["stopped"])):
+            return math.nan
+        return float(traces[method]["false_stops"]) / stopped
 
-    return across(events, f"wrong stops of {method}")
+    return derived(share, f"wrong stops of {method}")
 
 
 def published(problem: Curves, seed: int, *, paths: int, growth: float) -> BOBOS:

@@ -128,6 +128,7 @@ def drawn(rng: np.random.Generator) -> Array:
 @experiment(
     "bo-bos/decision-table",
     source="Dai, Yu, Low and Jaillet 2019, appendix A.2, Figures A.1 and A.2, Lemma A.8",
+    unit="drawn curve",
     quick=Budget(8, minutes=2, paths=100_000),
     full=Budget(100, minutes=20, paths=100_000),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Share, Trace, experiment
+from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Share, Trace, Unit, experiment
 from surefoot.lab.baselines.boca import BOCA
 from surefoot.lab.baselines.curve_extrapolation import CurveExtrapolation
 from surefoot.lab.baselines.hyperband import Hyperband
@@ -40,6 +40,7 @@ claims = [
     "bo-bos/lcbench",
     source="companion, stand-in for Fig. 4.2 of Dai 2021 (thesis); Dai, Yu, Low, Jaillet 2019, section 5.2",
     data=Data("substitute", "lcbench", instead_of="CNN training"),
+    unit=Unit("data set", lambda index, settings: index % settings["tasks"]),
     quick=Budget(9, runs=15, tasks=3),
     full=Budget(170, minutes=110, runs=30, tasks=34),
 )

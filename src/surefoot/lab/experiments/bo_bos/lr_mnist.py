@@ -68,6 +68,7 @@ def schedule(growth: float) -> Trace:
     "bo-bos/lr-mnist",
     source="Dai 2021 (thesis), section 4.5.1, Fig. 4.1; Dai, Yu, Low, Jaillet 2019, section 5.1",
     data=Data("published", "mnist"),
+    unit="split of the images",
     quick=Budget(3, runs=12, images=3000, epochs=20, paths=20_000),
     full=Budget(10, minutes=110, runs=40, images=10_000, epochs=50, paths=100_000),
     priority=2,

@@ -39,6 +39,7 @@ claims = [
     "bo-bos/lr-mnist-stopped-curves",
     source="Dai 2021 (thesis), appendix A.4.1, Figs A.3 and A.4",
     data=Data("published", "mnist"),
+    unit="split of the images",
     quick=Budget(2, runs=12, images=3000, epochs=50, paths=20_000),
     full=Budget(10, minutes=30, runs=40, images=10_000, epochs=50, paths=100_000),
     priority=2,

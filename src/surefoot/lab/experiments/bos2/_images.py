@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.attack import BOS2, Attack, Ball, BlackBox
-from surefoot.lab import Replicate, Trace
+from surefoot.lab import Replicate, Trace, Unit
 from surefoot.lab.baselines.bayesopt_attack import BayesOptAttack
 from surefoot.lab.baselines.genattack import GenAttack
 from surefoot.lab.baselines.latent_search import RandomLatentSearch
@@ -31,6 +31,8 @@ from surefoot.lab.readings import Reading, across
 from surefoot.loop.streams import stream
 
 Array = NDArray[np.float64]
+
+IMAGE = Unit("image", lambda index, settings: index // settings["targets"])
 
 BOS, PLAIN, CHANCE_SIZE = "BOS²", "without stopping", "random size"
 BAYES, GEN, SQUARE, RANDOM = "BayesOpt", "GenAttack", "square attack", "random"

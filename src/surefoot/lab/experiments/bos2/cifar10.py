@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from surefoot.lab import Budget, Order, Replicate, Trace, experiment
 from surefoot.lab.experiment import Data
-from surefoot.lab.experiments.bos2._images import AUTO, BAYES, BOS, GEN, SQUARE, ZOO_, attacks
+from surefoot.lab.experiments.bos2._images import AUTO, BAYES, BOS, GEN, IMAGE, SQUARE, ZOO_, attacks
 from surefoot.lab.experiments.bos2._table import Row, beside, queries
 
 RADIUS = 0.05
@@ -41,6 +41,7 @@ claims = beside(
     "bos2/cifar10",
     source="Kharkovskii 2020 (thesis), section 5.3.2, Table 5.3",
     data=Data("published", "cifar10"),
+    unit=IMAGE,
     quick=Budget(4, pixels="clipped", budget=100, targets=2, architecture="small", epochs=2),
     full=Budget(180, minutes=60, pixels="pressed", budget=900, targets=9, architecture="small"),
     priority=3,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from surefoot.lab import Budget, Equal, Metric, Number, Order, Replicate, Trace, experiment
 from surefoot.lab.experiment import Data
-from surefoot.lab.experiments.bos2._images import BAYES, BOS, PLAIN, attacks
+from surefoot.lab.experiments.bos2._images import BAYES, BOS, IMAGE, PLAIN, attacks
 from surefoot.lab.experiments.bos2._images import over_successes as over
 from surefoot.lab.experiments.bos2.cifar10 import RADIUS
 
@@ -38,6 +38,7 @@ claims = [
     "bos2/cifar10-ablation",
     source="Kharkovskii 2020 (thesis), section 5.3.2, Table 5.4",
     data=Data("published", "cifar10"),
+    unit=IMAGE,
     quick=Budget(4, pixels="clipped", budget=100, targets=2, architecture="small", epochs=2),
     full=Budget(180, minutes=60, pixels="pressed", budget=900, targets=9, architecture="small"),
     priority=3,

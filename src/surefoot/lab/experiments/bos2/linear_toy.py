@@ -53,6 +53,7 @@ claims = [
 @experiment(
     "bos2/linear-toy",
     source="companion; Kharkovskii 2020 (thesis), chapter 5",
+    unit="drawn model",
     quick=Budget(20, budget=200),
     full=Budget(200, minutes=60, budget=900),
 )

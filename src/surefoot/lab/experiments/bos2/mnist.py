@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from surefoot.lab import Budget, Order, Replicate, Trace, experiment
 from surefoot.lab.experiment import Data
-from surefoot.lab.experiments.bos2._images import AUTO, BAYES, BOS, GEN, PLAIN, RANDOM, SQUARE, ZOO_, attacks
+from surefoot.lab.experiments.bos2._images import AUTO, BAYES, BOS, GEN, IMAGE, PLAIN, RANDOM, SQUARE, ZOO_, attacks
 from surefoot.lab.experiments.bos2._table import Row, beside, queries
 
 RADIUS = 0.3
@@ -40,6 +40,7 @@ claims = beside(
     "bos2/mnist",
     source="Kharkovskii 2020 (thesis), section 5.3.1, Table 5.1",
     data=Data("published", "mnist"),
+    unit=IMAGE,
     quick=Budget(6, pixels="clipped", budget=200, targets=2, architecture="small", epochs=4),
     full=Budget(450, minutes=60, pixels="pressed", budget=900, targets=9, architecture="published"),
     priority=3,

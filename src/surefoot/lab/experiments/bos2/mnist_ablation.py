@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, experiment
 from surefoot.lab.experiment import Data
-from surefoot.lab.experiments.bos2._images import BAYES, BOS, CHANCE_SIZE, PLAIN, attacks
+from surefoot.lab.experiments.bos2._images import BAYES, BOS, CHANCE_SIZE, IMAGE, PLAIN, attacks
 from surefoot.lab.experiments.bos2._images import over_successes as over
 from surefoot.lab.experiments.bos2.mnist import RADIUS
 
@@ -38,6 +38,7 @@ claims = [
     "bos2/mnist-ablation",
     source="Kharkovskii 2020 (thesis), section 5.3.1, Table 5.2",
     data=Data("published", "mnist"),
+    unit=IMAGE,
     quick=Budget(4, pixels="clipped", budget=200, targets=2, architecture="small", epochs=4),
     full=Budget(450, minutes=60, pixels="pressed", budget=900, targets=9, architecture="published"),
     priority=3,

@@ -58,6 +58,7 @@ claims = [
 @experiment(
     "bos2/stopping-behaviour",
     source="companion; Kharkovskii 2020 (thesis), section 5.2",
+    unit="drawn loop",
     quick=Budget(40, paths=20_000),
     full=Budget(200, minutes=20, paths=100_000),
 )

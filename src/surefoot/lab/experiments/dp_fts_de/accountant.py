@@ -73,6 +73,7 @@ claims = [
 @experiment(
     "dp-fts-de/accountant",
     source=SOURCE + "caption of Fig. 2 (6.4), losses of Fig. 3 (6.5)",
+    unit="computation",
     quick=Budget(1),
     full=Budget(1),
     limit=1,

@@ -51,6 +51,7 @@ claims = [
 @experiment(
     "dp-fts-de/audit",
     source="companion",
+    unit="audit",
     quick=Budget(1, draws=20_000, rounds=1),
     full=Budget(4, minutes=60, draws=1_000_000, rounds=5),
 )

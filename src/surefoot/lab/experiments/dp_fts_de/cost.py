@@ -27,6 +27,7 @@ claims = [
     "dp-fts-de/cost",
     source=SOURCE + "C.2.2.5",
     data=Data("published", "landmine"),
+    unit="timed run",
     quick=Budget(10, calls=5, horizon=3, fields=10),
     full=Budget(20, minutes=10, calls=25, horizon=5),
     priority=2,

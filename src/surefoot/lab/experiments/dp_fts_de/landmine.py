@@ -6,7 +6,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from surefoot.lab import Budget, Data, Metric, Number, Order, Replicate, Share, Trace, Trend, experiment, falls, rises
+from surefoot.lab import (
+    Budget,
+    Data,
+    Metric,
+    Number,
+    Order,
+    Replicate,
+    Share,
+    Trace,
+    Trend,
+    Unit,
+    experiment,
+    falls,
+    rises,
+)
 from surefoot.lab.experiments.dp_fts_de._landmine import (
     AT_Q,
     AT_Z,
@@ -74,6 +88,7 @@ claims = [
     "dp-fts-de/landmine",
     source=SOURCE + "Fig. 3a-b (6.5a-b)",
     data=Data("published", "landmine"),
+    unit=Unit.single("set of landmine fields"),
     quick=Budget(2, horizon=5, settings=((0.35, 1.0),), controls=(FTS, EXPLORED)),
     full=Budget(10, minutes=120, horizon=60, settings=(*AT_Q, *AT_Z), controls=(FTS, EXPLORED, LOCAL, RANDOM)),
 )

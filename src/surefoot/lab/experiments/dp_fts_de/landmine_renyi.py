@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from surefoot.lab import Budget, Data, Equal, Exact, Metric, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Equal, Exact, Metric, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.dp_fts_de._landmine import AT_Q, SOURCE, FixedSize, named, played, private, trace, tuned
 from surefoot.private.accounting import GaussianEvent, epsilon
 
@@ -66,6 +66,7 @@ claims = [
     "dp-fts-de/landmine-renyi",
     source=SOURCE + "Fig. C.5",
     data=Data("published", "landmine"),
+    unit=Unit.single("set of landmine fields"),
     quick=Budget(1, horizon=0),
     full=Budget(10, minutes=120, horizon=60),
 )

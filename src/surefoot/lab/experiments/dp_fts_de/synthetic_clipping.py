@@ -47,6 +47,7 @@ claims = [
 @experiment(
     "dp-fts-de/synthetic-clipping",
     source=SOURCE + "Fig. 1b (6.3b)",
+    unit="drawn function",
     quick=Budget(6, size=1000, agents=100, horizon=20, clips=(4, 11, 30)),
     full=Budget(50, minutes=80, size=1000, agents=200, horizon=40, clips=CLIPS),
 )

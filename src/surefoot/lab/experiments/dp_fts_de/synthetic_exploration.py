@@ -35,6 +35,7 @@ claims = [
 @experiment(
     "dp-fts-de/synthetic-exploration",
     source=SOURCE + "Fig. 1a (6.3a)",
+    unit="drawn function",
     quick=Budget(6, size=1000, agents=100, horizon=20, regions=(2, 3, 4)),
     full=Budget(50, minutes=60, size=1000, agents=200, horizon=40, regions=(2, 3, 4)),
 )

@@ -20,6 +20,7 @@ claims = [
 @experiment(
     "dp-fts-de/synthetic-exploration-parts",
     source=SOURCE + "Fig. C.2",
+    unit="drawn function",
     quick=Budget(6, size=1000, agents=100, horizon=20),
     full=Budget(50, minutes=50, size=1000, agents=200, horizon=40),
 )

@@ -31,6 +31,7 @@ claims = [
 @experiment(
     "dp-fts-de/synthetic-private-exploration",
     source=SOURCE + "Fig. C.1",
+    unit="drawn function",
     quick=Budget(6, size=1000, agents=100, horizon=40),
     full=Budget(100, minutes=100, size=1000, agents=200, horizon=40),
 )

@@ -31,6 +31,7 @@ claims = [
 @experiment(
     "dp-fts-de/synthetic-regions",
     source=SOURCE + "Fig. C.3",
+    unit="drawn function",
     quick=Budget(6, size=1000, agents=100, horizon=20, regions=(1, 2, 8)),
     full=Budget(50, minutes=80, size=1000, agents=200, horizon=40, regions=REGIONS),
 )

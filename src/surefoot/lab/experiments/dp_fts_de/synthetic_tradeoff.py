@@ -38,6 +38,7 @@ claims = [
 @experiment(
     "dp-fts-de/synthetic-tradeoff",
     source=SOURCE + "Fig. 2a-b (6.4a-b)",
+    unit="drawn function",
     quick=Budget(6, size=1000, agents=100, horizon=40),
     full=Budget(50, minutes=90, size=1000, agents=200, horizon=40),
 )

@@ -21,6 +21,7 @@ claims = [
 @experiment(
     "dp-fts-de/synthetic-weights",
     source=SOURCE + "Fig. C.6a",
+    unit="drawn function",
     quick=Budget(6, size=1000, agents=100, horizon=40),
     full=Budget(50, minutes=60, size=1000, agents=200, horizon=40),
 )

@@ -53,6 +53,7 @@ claims = [
 @experiment(
     "fourier/convergence",
     source="Rahimi and Recht 2007, Claim 1; Sutherland and Schneider 2015, section 3",
+    unit="draw of features",
     quick=Budget(400, points=60),
     full=Budget(2000, minutes=20, points=200),
 )

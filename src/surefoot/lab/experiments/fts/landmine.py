@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.federated import Decay, expected_uses
-from surefoot.lab import Budget, Data, Exact, Metric, Number, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Exact, Metric, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.fts._landmine import RANDOM, SOURCE, TS, Others, Target, averaged, shared
 
 COUNTS = (50, 100, 150, 200)
@@ -77,6 +77,7 @@ claims = [
     "fts/landmine",
     source=SOURCE + "Fig. 2a (5.2a)",
     data=Data("published", "landmine"),
+    unit=Unit.single("set of landmine fields"),
     quick=Budget(3, targets=1, counts=(100,), horizon=15, length=10),
     full=Budget(20, minutes=120, targets=6, counts=COUNTS, horizon=50),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.fts._landmine import SOURCE, TS, Target
 
 ONCE, GROWING = "FTS, one message", "FTS, growing"
@@ -21,6 +21,7 @@ claims = [
     "fts/landmine-growing",
     source=SOURCE + "Fig. B.1a",
     data=Data("published", "landmine"),
+    unit=Unit.single("set of landmine fields"),
     quick=Budget(3, horizon=8, length=8),
     full=Budget(50, minutes=60, horizon=50),
 )

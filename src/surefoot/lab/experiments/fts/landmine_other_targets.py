@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from surefoot.lab import Budget, Data, Metric, Replicate, Share, Trace, experiment
+from surefoot.lab import Budget, Data, Metric, Replicate, Share, Trace, Unit, experiment
 from surefoot.lab.experiments.fts._landmine import SOURCE, TS, Target
 from surefoot.lab.intervals import t_interval
 from surefoot.lab.readings import Reading, Replicates, across
@@ -55,6 +55,7 @@ claims = [
     "fts/landmine-other-targets",
     source=SOURCE + "Fig. B.2",
     data=Data("published", "landmine"),
+    unit=Unit.single("set of landmine fields"),
     quick=Budget(3, fields=(1, 2), horizon=20, length=10),
     full=Budget(50, minutes=60, fields=FIELDS, horizon=50),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from surefoot.lab import Budget, Data, Metric, Number, Order, Replicate, Trace, derived, experiment, slope
+from surefoot.lab import Budget, Data, Metric, Number, Order, Replicate, Trace, Unit, derived, experiment, slope
 from surefoot.lab.experiments.fts._landmine import SOURCE, TS, Target
 from surefoot.lab.readings import Reading
 
@@ -64,6 +64,7 @@ claims = [
     "fts/landmine-runtime",
     source=SOURCE + "Fig. 3a, d (5.3a, d)",
     data=Data("published", "landmine"),
+    unit=Unit.single("set of landmine fields"),
     quick=Budget(2, horizon=8, length=10, agents=AGENTS),
     full=Budget(20, minutes=60, horizon=50, agents=AGENTS),
 )

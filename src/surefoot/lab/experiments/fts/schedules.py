@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from surefoot.federated import Decay
-from surefoot.lab import Budget, Data, Metric, Order, Replicate, Trace, Trend, experiment, falls
+from surefoot.lab import Budget, Data, Metric, Order, Replicate, Trace, Trend, Unit, experiment, falls
 from surefoot.lab.experiments.fts._landmine import SOURCE, TS, Target, averaged
 
 POWERS = {"1/t²": 2.0, "1/t": 1.0, "1/√t": 0.5}
@@ -40,6 +40,7 @@ claims = [
     "fts/schedules",
     source=SOURCE + "companion",
     data=Data("published", "landmine"),
+    unit=Unit.single("set of landmine fields"),
     quick=Budget(3, targets=1, horizon=12, length=10, scales=()),
     full=Budget(20, minutes=110, targets=6, horizon=50, scales=SCALES),
 )

@@ -28,6 +28,7 @@ claims = [
 @experiment(
     "fts/synthetic-heterogeneous",
     source=SOURCE + "Fig. 1c (5.1c)",
+    unit="drawn function",
     quick=Budget(10, size=1000, starts=2, horizon=40),
     full=Budget(200, minutes=20, size=1000, starts=2, horizon=40),
 )

@@ -66,6 +66,7 @@ claims = [
 @experiment(
     "fts/synthetic-similar",
     source=SOURCE + "Fig. 1a-b (5.1a-b)",
+    unit="drawn function",
     quick=Budget(10, size=1000, starts=2, horizon=40),
     full=Budget(200, minutes=30, size=1000, starts=2, horizon=40),
 )

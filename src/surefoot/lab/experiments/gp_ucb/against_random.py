@@ -36,6 +36,7 @@ claims = [
 @experiment(
     "gp-ucb/against-random",
     source="control; Srinivas, Krause, Kakade, Seeger 2010, Algorithm 1",
+    unit="drawn function",
     quick=Budget(20, horizon=30),
     full=Budget(200, minutes=30, horizon=60),
 )

@@ -54,6 +54,7 @@ def largest_gain(gp: GP, points: np.ndarray, horizon: int) -> np.ndarray:
 @experiment(
     "gp-ucb/regret-bound",
     source="Srinivas, Krause, Kakade, Seeger: Gaussian process optimization in the bandit setting (2010), Theorem 1",
+    unit="drawn function",
     quick=Budget(60, side=15, horizon=60),
     full=Budget(1000, minutes=60, side=25, horizon=200),
 )

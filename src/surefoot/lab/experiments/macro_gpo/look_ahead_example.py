@@ -52,6 +52,7 @@ claims = [
 @experiment(
     "macro-gpo/look-ahead-example",
     source=SOURCE + "Fig. 1; thesis Fig. 4.12",
+    unit="drawn field",
     quick=Budget(50),
     full=Budget(1000, minutes=20),
     priority=2,

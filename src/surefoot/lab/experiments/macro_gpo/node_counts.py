@@ -96,6 +96,7 @@ def search(route: Route, horizon: int, replicate: Replicate, rule: str = "upper"
     "macro-gpo/node-counts",
     source=SOURCE + "Tables I-V; thesis Tables 4.2-4.6",
     data=Data("published", ("taxi", "intel_lab")),
+    unit="start in the published graphs",
     quick=Budget(6, outcomes=100, samples=300, iterations=1500, horizons=(1, 2), deepest=2),
     full=Budget(STARTS, minutes=110, outcomes=100, samples=300, iterations=1500, horizons=(1, 2, 3), deepest=4),
 )

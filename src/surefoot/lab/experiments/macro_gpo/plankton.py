@@ -56,6 +56,7 @@ claims = [
 @experiment(
     "macro-gpo/plankton",
     source=SOURCE + "Table VII, Fig. 5a-b; thesis Table B.1",
+    unit="drawn field",
     quick=Budget(25, samples=100, deepest=50),
     full=Budget(1000, minutes=110, samples=100, deepest=100),
 )

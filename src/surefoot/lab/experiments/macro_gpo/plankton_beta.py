@@ -57,6 +57,7 @@ claims = [
 @experiment(
     "macro-gpo/plankton-beta",
     source=SOURCE + "Table VIII, Fig. 5c-d; thesis Table B.2",
+    unit="drawn field",
     quick=Budget(20, samples=100, betas=BETAS, bonus="latent"),
     full=Budget(500, minutes=60, samples=100, betas=BETAS, bonus="latent"),
 )

@@ -50,6 +50,7 @@ claims = [
 @experiment(
     "macro-gpo/plankton-runtime",
     source=SOURCE + "Fig. 6; thesis Fig. 4.13",
+    unit="drawn field",
     quick=Budget(10),
     full=Budget(200, minutes=60),
     priority=2,

@@ -42,6 +42,7 @@ def _rollout(route: Route, nodes: int) -> Maker:
 @experiment(
     "macro-gpo/rollout",
     source=SOURCE + "Table XV, Fig. 13; thesis Fig. 4.11",
+    unit="drawn field",
     quick=Budget(10, samples=20),
     full=Budget(400, minutes=100, samples=20),
 )

@@ -75,6 +75,7 @@ claims = [
     "macro-gpo/taxi",
     source=SOURCE + "Table IX, Fig. 7a-b; thesis Table B.3",
     data=Data("published", "taxi"),
+    unit="start in the published field",
     quick=Budget(6, samples=100, iterations=200, deepest=20),
     full=Budget(140, minutes=110, samples=300, iterations=1500, deepest=500),
 )

@@ -39,6 +39,7 @@ claims = [
     "macro-gpo/taxi-beta",
     source=SOURCE + "Table X, Fig. 7c-d; thesis Table B.4",
     data=Data("published", "taxi"),
+    unit="start in the published field",
     quick=Budget(6, samples=100, iterations=200, horizons=(2, 3), betas=BETAS),
     full=Budget(35, minutes=110, samples=300, iterations=1500, horizons=(2, 3), betas=BETAS),
     priority=2,

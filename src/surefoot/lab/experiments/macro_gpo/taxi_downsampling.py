@@ -35,6 +35,7 @@ claims = [
     "macro-gpo/taxi-downsampling",
     source=SOURCE + "Table XI, Fig. 9; thesis Table B.5",
     data=Data("published", "taxi"),
+    unit="start in the published field",
     quick=Budget(6, samples=100, iterations=200, deepest=20),
     full=Budget(35, minutes=110, samples=300, iterations=1500, deepest=500),
     priority=2,

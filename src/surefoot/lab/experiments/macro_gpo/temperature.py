@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.lab import Budget, Data, Exact, Metric, Number, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Exact, Metric, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.macro_gpo._graphs import compared
 from surefoot.lab.experiments.macro_gpo._methods import DB, LIKELY, SOURCE, H, O, S, cells, longer_is_better, printed
 from surefoot.lab.roads import corridor, published_graph
@@ -55,6 +55,7 @@ def laboratory(replicate: Replicate, **options: Any) -> Route:
     "macro-gpo/temperature",
     source=SOURCE + "Table XII, Fig. 10a-b; thesis Table B.6",
     data=DATA,
+    unit=Unit("drawn field", lambda index, settings: index // STARTS),
     quick=Budget(20, samples=100, iterations=200, deepest=20),
     full=Budget(10 * STARTS, minutes=110, samples=300, iterations=1500, deepest=300),
     priority=2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Number, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.macro_gpo._graphs import setting, swept
 from surefoot.lab.experiments.macro_gpo._methods import SOURCE, O
 from surefoot.lab.experiments.macro_gpo.temperature import DATA, STARTS, laboratory
@@ -28,6 +28,7 @@ claims = [
     "macro-gpo/temperature-beta",
     source=SOURCE + "Table XIII, Fig. 10c-d; thesis Table B.7",
     data=DATA,
+    unit=Unit("drawn field", lambda index, settings: index // STARTS),
     quick=Budget(20, samples=100, iterations=200, horizons=(2, 3), betas=BETAS),
     full=Budget(5 * STARTS, minutes=90, samples=300, iterations=1500, horizons=(2, 3), betas=BETAS),
     priority=2,

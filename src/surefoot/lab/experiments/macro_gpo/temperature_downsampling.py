@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Equal, Number, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Equal, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.macro_gpo._graphs import ALL, EI, FAR, FEW, thinned
 from surefoot.lab.experiments.macro_gpo._methods import SOURCE, O, S
 from surefoot.lab.experiments.macro_gpo.temperature import DATA, STARTS, laboratory
@@ -37,6 +37,7 @@ claims = [
     "macro-gpo/temperature-downsampling",
     source=SOURCE + "Table XIV, Fig. 12; thesis Table B.8",
     data=DATA,
+    unit=Unit("drawn field", lambda index, settings: index // STARTS),
     quick=Budget(20, samples=100, iterations=200, deepest=20),
     full=Budget(5 * STARTS, minutes=110, samples=300, iterations=1500, deepest=300),
     priority=2,

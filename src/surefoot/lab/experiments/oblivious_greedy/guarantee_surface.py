@@ -105,6 +105,7 @@ def instances(rng: np.random.Generator, count: int, n: int) -> list[SetFunction]
 @experiment(
     "oblivious-greedy/guarantee-surface",
     source="Bogunovic, Zhao and Cevher 2018, Theorem 1; Bogunovic 2019 (thesis), Fig. 7.1, (7.31) and (7.39)",
+    unit="drawn instance",
     quick=Budget(4, instances=2, n=8),
     full=Budget(50, minutes=10, instances=4, n=10),
 )

@@ -72,6 +72,7 @@ claims = [
 @experiment(
     "oblivious-greedy/linear-regression",
     source="Bogunovic, Zhao and Cevher 2018; Bogunovic 2019 (thesis), Fig. 7.2",
+    unit="drawn regression",
     quick=Budget(2, settings=QUICK, rows=800, test_rows=2400, columns=1000, restarts=10),
     full=Budget(
         20,

@@ -41,6 +41,7 @@ def digits(part: str, count: int, pool: int, rng: np.random.Generator) -> tuple[
     "oblivious-greedy/logistic-mnist",
     source="Bogunovic, Zhao and Cevher 2018; Bogunovic 2019 (thesis), Fig. 7.4",
     data=Data("published", ("mnist",)),
+    unit="sample of digits",
     quick=Budget(2, settings=tuple((tau, K) for tau in TAUS), pool=2, train=20, test=50, refit=5),
     full=Budget(
         2,

@@ -39,6 +39,7 @@ claims = [
 @experiment(
     "oblivious-greedy/logistic-synthetic",
     source="Bogunovic, Zhao and Cevher 2018; Bogunovic 2019 (thesis), Fig. 7.3",
+    unit="drawn classification",
     quick=Budget(2, settings=POINTS, rows=600, test_rows=1800, columns=200, refit=10, restarts=2),
     full=Budget(
         10,

@@ -65,6 +65,7 @@ def measured(K: NDArray[np.float64], noise: float, targets: list[int], **more: f
 @experiment(
     "oblivious-greedy/ratios",
     source="companion of Bogunovic 2019 (thesis), Proposition 7.4.2",
+    unit="drawn instance",
     quick=Budget(20, n=8),
     full=Budget(1000, minutes=15, n=8),
 )

@@ -70,6 +70,7 @@ claims = [
 @experiment(
     "oblivious-greedy/variance-reduction-k",
     source="Bogunovic, Zhao and Cevher 2018; Bogunovic 2019 (thesis), Fig. 7.5a-c",
+    unit="draw of points",
     quick=Budget(2, ks=KS, starts=("stationary",), points=600, restarts=10),
     full=Budget(
         20,

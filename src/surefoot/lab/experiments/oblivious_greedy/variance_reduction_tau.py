@@ -25,6 +25,7 @@ claims = [
 @experiment(
     "oblivious-greedy/variance-reduction-tau",
     source="Bogunovic, Zhao and Cevher 2018; Bogunovic 2019 (thesis), Fig. 7.5d",
+    unit="draw of points",
     quick=Budget(2, taus=TAUS, points=600, restarts=10),
     full=Budget(20, minutes=30, taus=tuple(range(5, 61, 5)), points=600, restarts=10),
 )

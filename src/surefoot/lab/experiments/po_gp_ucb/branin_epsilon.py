@@ -63,6 +63,7 @@ claims = [
 @experiment(
     "po-gp-ucb/branin-epsilon",
     source="Kharkovskii, Dai, Low 2020, appendix A, Fig. 3; Kharkovskii 2020 (thesis), Fig. 3.5",
+    unit="run on the printed function",
     quick=Budget(50, horizon=HORIZON, side=SIDE),
     full=Budget(1000, minutes=30, horizon=HORIZON, side=SIDE),
 )

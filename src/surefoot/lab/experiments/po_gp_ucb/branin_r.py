@@ -50,6 +50,7 @@ claims = [
 @experiment(
     "po-gp-ucb/branin-r",
     source="Kharkovskii, Dai, Low 2020, Tables 10-12; Kharkovskii 2020 (thesis), Tables 3.10-3.12",
+    unit="run on the printed function",
     quick=Budget(30, horizon=HORIZON, side=SIDE),
     full=Budget(1000, minutes=60, horizon=HORIZON, side=SIDE),
 )

@@ -5,7 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Equal, Exact, Metric, Number, Order, Replicate, Trace, ascending, experiment
+from surefoot.lab import (
+    Budget,
+    Data,
+    Equal,
+    Exact,
+    Metric,
+    Number,
+    Order,
+    Replicate,
+    Trace,
+    Unit,
+    ascending,
+    experiment,
+)
 from surefoot.lab.experiments.po_gp_ucb._outsourced import UCB, Race
 from surefoot.lab.experiments.po_gp_ucb._records import loans
 from surefoot.lab.experiments.po_gp_ucb._thresholds import TABLE, below_threshold, composition, label
@@ -46,6 +59,7 @@ claims = [
     "po-gp-ucb/loan-epsilon",
     source="Kharkovskii, Dai, Low 2020, section 4, Fig. 2b; Kharkovskii 2020 (thesis), Fig. 3.3",
     data=Data("substitute", ("loans",), instead_of="36,000 loans of LendingClub"),
+    unit=Unit.single("table of loans"),
     quick=Budget(20, horizon=HORIZON),
     full=Budget(500, minutes=60, horizon=HORIZON),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.po_gp_ucb._outsourced import Race
 from surefoot.lab.experiments.po_gp_ucb._records import loans
 from surefoot.lab.experiments.po_gp_ucb._sweeps import S, sweeps, tables
@@ -57,6 +57,7 @@ claims = [
     source="Kharkovskii, Dai, Low 2020, Tables 4-6; Kharkovskii 2020 (thesis), Tables 3.4-3.6",
     data=Data("substitute", ("loans",), instead_of="36,000 loans of LendingClub"),
     priority=2,
+    unit=Unit.single("table of loans"),
     quick=Budget(10, horizon=HORIZON),
     full=Budget(200, minutes=60, horizon=HORIZON),
 )

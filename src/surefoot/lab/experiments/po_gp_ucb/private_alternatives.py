@@ -61,6 +61,7 @@ claims = [
 @experiment(
     "po-gp-ucb/private-alternatives",
     source="companion: what an (ε, δ) guarantee that holds costs, beside Kharkovskii, Dai, Low 2020, Fig. 2a",
+    unit="drawn function",
     quick=Budget(100, side=100, horizon=HORIZON),
     full=Budget(1000, minutes=60, side=100, horizon=HORIZON),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Equal, Exact, Metric, Number, Replicate, Trace, Trend, experiment, rises
+from surefoot.lab import Budget, Data, Equal, Exact, Metric, Number, Replicate, Trace, Trend, Unit, experiment, rises
 from surefoot.lab.experiments.po_gp_ucb._outsourced import UCB, Race
 from surefoot.lab.experiments.po_gp_ucb._records import houses
 from surefoot.lab.experiments.po_gp_ucb._thresholds import TABLE, below_threshold, composition, label
@@ -51,6 +51,7 @@ claims = [
     "po-gp-ucb/property-epsilon",
     source="Kharkovskii, Dai, Low 2020, section 4, Fig. 2c; Kharkovskii 2020 (thesis), Fig. 3.4",
     data=Data("substitute", ("king_county_houses",), instead_of="2,004 sales in Singapore"),
+    unit=Unit.single("table of houses"),
     quick=Budget(20, horizon=HORIZON),
     full=Budget(500, minutes=30, horizon=HORIZON),
 )

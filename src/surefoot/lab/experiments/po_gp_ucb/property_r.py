@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.po_gp_ucb._outsourced import Race
 from surefoot.lab.experiments.po_gp_ucb._records import houses
 from surefoot.lab.experiments.po_gp_ucb._sweeps import S, sweeps, tables
@@ -57,6 +57,7 @@ claims = [
     source="Kharkovskii, Dai, Low 2020, Tables 7-9; Kharkovskii 2020 (thesis), Tables 3.7-3.9",
     data=Data("substitute", ("king_county_houses",), instead_of="2,004 sales in Singapore"),
     priority=2,
+    unit=Unit.single("table of houses"),
     quick=Budget(10, horizon=HORIZON),
     full=Budget(200, minutes=45, horizon=HORIZON),
 )

@@ -67,6 +67,7 @@ claims = [
 @experiment(
     "po-gp-ucb/reconstruction",
     source="companion: tests the privacy theorem of Kharkovskii, Dai, Low 2020 (Theorem 1)",
+    unit="drawn table and release",
     quick=Budget(5),
     full=Budget(100, minutes=10),
 )

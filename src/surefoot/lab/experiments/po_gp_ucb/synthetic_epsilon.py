@@ -63,6 +63,7 @@ claims = [
 @experiment(
     "po-gp-ucb/synthetic-epsilon",
     source="Kharkovskii, Dai, Low 2020, section 4, Fig. 2a; Kharkovskii 2020 (thesis), Fig. 3.2",
+    unit="drawn function",
     quick=Budget(50, side=100, horizon=HORIZON),
     full=Budget(1000, minutes=30, side=100, horizon=HORIZON),
 )

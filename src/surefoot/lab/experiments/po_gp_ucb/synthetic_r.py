@@ -63,6 +63,7 @@ claims = [
 @experiment(
     "po-gp-ucb/synthetic-r",
     source="Kharkovskii, Dai, Low 2020, Tables 1-3; Kharkovskii 2020 (thesis), Tables 3.1-3.3",
+    unit="drawn function",
     quick=Budget(50, side=100, horizon=HORIZON, code=False),
     full=Budget(1000, minutes=60, side=100, horizon=HORIZON, code=True),
 )

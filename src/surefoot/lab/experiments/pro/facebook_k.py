@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.pro._sweep import GREEDY, METHODS, OSU, PRO, above, graph_of, over_k, raw
 from surefoot.lab.graphs import facebook
 
@@ -38,6 +38,7 @@ claims = [
     "pro/facebook-k",
     source="Bogunovic 2019 (thesis), Fig. 6.2a",
     data=Data("published", ("ego_facebook",)),
+    unit=Unit.single("network"),
     quick=Budget(4, ks=KS, seconds=4.0),
     full=Budget(20, minutes=100, ks=tuple(range(50, 101, 5)), seconds=20.0),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Exact, Metric, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Exact, Metric, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.pro._sweep import EXACT, GREEDY, OSU, PRO, above, graph_of, over_tau
 from surefoot.lab.graphs import facebook
 from surefoot.select import osu_sizes, pro_sizes
@@ -41,6 +41,7 @@ def feasible(k: int) -> dict[str, int]:
     "pro/facebook-tau",
     source="Bogunovic 2019 (thesis), Fig. 6.2b",
     data=Data("published", ("ego_facebook",)),
+    unit=Unit.single("network"),
     quick=Budget(4, taus=(2, 3, 5, 7, 10), seconds=3.0),
     full=Budget(20, minutes=100, taus=tuple(range(1, 14)), seconds=20.0),
 )

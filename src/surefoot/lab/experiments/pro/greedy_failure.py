@@ -49,6 +49,7 @@ def violation(table: Mapping[frozenset[int], float]) -> float:
 @experiment(
     "pro/greedy-failure",
     source="Bogunovic 2019 (thesis), Table 2.2",
+    unit="example",
     quick=Budget(1),
     full=Budget(1),
     limit=1,

@@ -23,6 +23,7 @@ claims = [
 @experiment(
     "pro/hub-graph",
     source="companion of Bogunovic 2019 (thesis), Fig. 6.2a-b",
+    unit="drawn graph",
     quick=Budget(6, settings=SETTINGS, seconds=3.0),
     full=Budget(20, minutes=60, settings=SETTINGS, seconds=60.0),
 )

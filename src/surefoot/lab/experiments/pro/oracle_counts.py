@@ -90,6 +90,7 @@ def smallest_slack(rng: np.random.Generator, count: int) -> float:
 @experiment(
     "pro/oracle-counts",
     source="Bogunovic 2019 (thesis), Table 6.1 and Theorem 6.2.1",
+    unit="drawn instance",
     quick=Budget(4, instances=4, facebook=False),
     full=Budget(20, minutes=10, instances=20, facebook=True),
 )

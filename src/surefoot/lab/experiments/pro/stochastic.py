@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.pro._images import exemplars
 from surefoot.lab.experiments.pro._sweep import OSU
 from surefoot.lab.readings import Series
@@ -59,6 +59,7 @@ claims = [
     "pro/stochastic",
     source="Bogunovic 2019 (thesis), Fig. 6.2i",
     data=Data("substitute", ("cifar10",), instead_of="Tiny-50k"),
+    unit=Unit.single("collection of images"),
     quick=Budget(4, taus=TAUS, images=2000, clients=1000),
     full=Budget(5, minutes=60, taus=(2, 5, 8, 10, 12, 15), images=10_000, clients=2000),
     priority=2,

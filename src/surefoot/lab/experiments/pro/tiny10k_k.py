@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.pro._images import exemplars
 from surefoot.lab.experiments.pro._sweep import GREEDY, OSU, PRO, above, over_k, raw
 
@@ -25,6 +25,7 @@ claims = [
     "pro/tiny10k-k",
     source="Bogunovic 2019 (thesis), Fig. 6.2e",
     data=Data("substitute", ("cifar10",), instead_of="Tiny-10k"),
+    unit=Unit.single("collection of images"),
     quick=Budget(4, ks=KS, images=2000, clients=1000),
     full=Budget(10, minutes=90, ks=tuple(range(50, 101, 10)), images=10_000, clients=2000),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.pro._images import exemplars
 from surefoot.lab.experiments.pro._sweep import GREEDY, OSU, PRO, above, over_tau
 
@@ -21,6 +21,7 @@ claims = [
     "pro/tiny10k-tau",
     source="Bogunovic 2019 (thesis), Fig. 6.2f",
     data=Data("substitute", ("cifar10",), instead_of="Tiny-10k"),
+    unit=Unit.single("collection of images"),
     quick=Budget(4, taus=TAUS, images=2000, clients=1000),
     full=Budget(10, minutes=90, taus=tuple(range(1, 11)), images=10_000, clients=2000),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.pro._sweep import GREEDY, OSU, PRO, above, graph_of, over_k, raw
 from surefoot.lab.graphs import wiki_vote
 
@@ -29,6 +29,7 @@ claims = [
     "pro/twitter-k",
     source="Bogunovic 2019 (thesis), Fig. 6.2c",
     data=Data("substitute", ("wiki_vote",), instead_of="ego-Twitter"),
+    unit=Unit.single("network"),
     quick=Budget(4, ks=KS, seconds=4.0),
     full=Budget(20, minutes=60, ks=tuple(range(50, 151, 10)), seconds=20.0),
 )

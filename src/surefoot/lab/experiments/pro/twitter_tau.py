@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Exact, Metric, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Exact, Metric, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.pro._sweep import GREEDY, OSU, PRO, above, graph_of, over_tau
 from surefoot.lab.experiments.pro.facebook_tau import feasible
 from surefoot.lab.graphs import wiki_vote
@@ -27,6 +27,7 @@ claims = [
     "pro/twitter-tau",
     source="Bogunovic 2019 (thesis), Fig. 6.2d",
     data=Data("substitute", ("wiki_vote",), instead_of="ego-Twitter"),
+    unit=Unit.single("network"),
     quick=Budget(4, taus=TAUS, seconds=3.0),
     full=Budget(20, minutes=80, taus=tuple(range(1, 16)), seconds=20.0),
 )

@@ -37,6 +37,7 @@ claims = [
 @experiment(
     "r2b2/adversary-two-agents",
     source="Dai 2021 (thesis), appendix E.6.1.2, Fig. E.5b",
+    unit="game",
     quick=Budget(3, side=20, horizon=50, starts=1),
     full=Budget(20, minutes=115, side=40, horizon=150, starts=3),
 )

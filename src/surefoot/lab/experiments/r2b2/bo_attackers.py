@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from surefoot.games import PolicyStrategy, RandomStrategy, play
-from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.adversarial_game import ImageGame
 from surefoot.lab.experiment import Data
 from surefoot.lab.experiments.r2b2._images import INITIAL, ordinary, seat, trace_of
@@ -45,6 +45,7 @@ claims = [
     "r2b2/bo-attackers",
     source="Dai 2021 (thesis), appendix E.6.2.2, Fig. E.10",
     data=Data("published", "mnist"),
+    unit=Unit.single("image"),
     quick=Budget(2, horizon=25, architecture="small"),
     full=Budget(10, minutes=60, horizon=150, architecture="published"),
     priority=2,

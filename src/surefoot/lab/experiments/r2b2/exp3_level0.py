@@ -29,6 +29,7 @@ claims = [
     "r2b2/exp3-level0",
     source="Dai 2021 (thesis), appendix E.6.1.1, Fig. E.4",
     data=Data("published", ("r2b2_games",)),
+    unit="game",
     quick=Budget(10, horizon=150, starts=1, **SETTINGS),
     full=Budget(50, minutes=45, horizon=150, starts=5, **SETTINGS),
 )

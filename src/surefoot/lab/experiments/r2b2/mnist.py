@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiment import Data
 from surefoot.lab.experiments.r2b2._images import LEVEL0, SEATINGS, all_seatings, named, ordinary
 
@@ -66,6 +66,7 @@ claims = [
     "r2b2/mnist",
     source="Dai 2021 (thesis), section 8.4.2.1, Fig. 8.3a-b, Table 8.1",
     data=Data("published", "mnist"),
+    unit=Unit.single("image"),
     quick=Budget(3, horizon=40, samples=100, architecture="small"),
     full=Budget(30, minutes=60, horizon=150, samples=500, architecture="published"),
     priority=2,

@@ -32,6 +32,7 @@ claims = [
     "r2b2/mnist-many-images",
     source="Dai 2021 (thesis), appendix E.6.2.1, Fig. E.6",
     data=Data("published", "mnist"),
+    unit="image",
     quick=Budget(4, horizon=30, samples=100, architecture="small"),
     full=Budget(60, minutes=60, horizon=150, samples=500, architecture="published"),
     priority=2,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Metric, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiment import Data
 from surefoot.lab.experiments.r2b2._images import RADIUS, contest, ordinary, trace_of
 from surefoot.lab.experiments.r2b2._parsimonious import rounds_of
@@ -28,6 +28,7 @@ claims = [
     "r2b2/parsimonious-attacker",
     source="Dai 2021 (thesis), section 8.4.2.2",
     data=Data("substitute", "mnist", instead_of="CIFAR-10"),
+    unit=Unit.single("image"),
     quick=Budget(3, horizon=40, samples=100, architecture="small"),
     full=Budget(30, minutes=30, horizon=150, samples=500, architecture="published"),
     priority=3,

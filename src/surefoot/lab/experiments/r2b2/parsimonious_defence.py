@@ -32,6 +32,7 @@ claims = [
     "r2b2/parsimonious-defence",
     source="Dai 2021 (thesis), section 8.4.2.2, Figs 8.4 and E.9",
     data=Data("substitute", "mnist", instead_of="CIFAR-10"),
+    unit="image",
     quick=Budget(4, horizon=100, architecture="small"),
     full=Budget(70, minutes=60, horizon=500, architecture="published"),
     priority=3,

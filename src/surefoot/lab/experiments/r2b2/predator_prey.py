@@ -43,6 +43,7 @@ claims = [
 @experiment(
     "r2b2/predator-prey",
     source="Dai 2021 (thesis), section 8.4.3, Fig. 8.5, appendix E.6.3",
+    unit="run of the simulator",
     quick=Budget(1, horizon=20, samples=64),
     full=Budget(8, minutes=115, horizon=100, samples=500),
     priority=2,

@@ -25,6 +25,7 @@ claims = [
     "r2b2/random-level0",
     source="Dai 2021 (thesis), appendix E.6.1.1, Fig. E.3",
     data=Data("published", ("r2b2_games",)),
+    unit="game",
     quick=Budget(10, published=10, side=100, horizon=150, starts=1, configurations=("P",)),
     full=Budget(50, minutes=45, published=10, side=100, horizon=150, starts=5, configurations=("P", "Q")),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Metric, Order, Replicate, Trace, Trend, experiment
+from surefoot.lab import Budget, Metric, Order, Replicate, Trace, Trend, Unit, experiment
 from surefoot.lab.claims import rises
 from surefoot.lab.experiment import Data
 from surefoot.lab.experiments.r2b2._images import contest, ordinary, trace_of
@@ -36,6 +36,7 @@ claims = [
     "r2b2/sample-size",
     source="Dai 2021 (thesis), appendix E.6.2.1, Fig. E.8",
     data=Data("published", "mnist"),
+    unit=Unit.single("image"),
     quick=Budget(3, horizon=40, architecture="small"),
     full=Budget(30, minutes=60, horizon=150, architecture="published"),
     priority=2,

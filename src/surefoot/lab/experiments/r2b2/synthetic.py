@@ -83,6 +83,7 @@ claims = [
     "r2b2/synthetic",
     source="Dai 2021 (thesis), section 8.4.1, Fig. 8.2a-c; Dai et al. 2020",
     data=Data("published", ("r2b2_games",)),
+    unit="game",
     quick=Budget(10, published=10, side=100, horizon=80, starts=1, configurations=("P",)),
     full=Budget(50, minutes=60, published=10, side=100, horizon=150, starts=5, configurations=("P", "Q")),
 )

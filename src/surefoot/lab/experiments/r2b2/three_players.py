@@ -23,6 +23,7 @@ claims = [
 @experiment(
     "r2b2/three-players",
     source="Dai 2021 (thesis), appendix E.6.1.2, Fig. E.5a",
+    unit="game",
     quick=Budget(3, side=20, horizon=50, starts=1),
     full=Budget(20, minutes=110, side=40, horizon=150, starts=3),
 )

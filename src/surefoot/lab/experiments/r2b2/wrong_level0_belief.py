@@ -29,6 +29,7 @@ claims = [
     "r2b2/wrong-level0-belief",
     source="Dai 2021 (thesis), appendix E.6.1.1, Fig. E.1",
     data=Data("published", ("r2b2_games",)),
+    unit="game",
     quick=Budget(10, published=10, side=100, horizon=150, starts=1, configurations=("P",)),
     full=Budget(50, minutes=30, published=10, side=100, horizon=150, starts=5, configurations=("P",)),
 )

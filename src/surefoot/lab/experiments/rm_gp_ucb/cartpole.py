@@ -45,6 +45,7 @@ def _watch(policy: Policy) -> Mapping[str, float]:
 @experiment(
     "rm-gp-ucb/cartpole",
     source="Dai 2021 (thesis), Fig. 7.3c-d",
+    unit="drawn beginning",
     quick=Budget(6, horizon=12, tasks=10, length=50),
     full=Budget(30, minutes=110, horizon=30, tasks=10, length=50),
 )

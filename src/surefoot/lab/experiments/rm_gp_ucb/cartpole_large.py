@@ -26,6 +26,7 @@ claims = [
 @experiment(
     "rm-gp-ucb/cartpole-large",
     source="Dai 2021 (thesis), Fig. D.7",
+    unit="drawn beginning",
     quick=Budget(2, horizon=10, tasks=20, length=50),
     full=Budget(10, minutes=110, horizon=20, tasks=60, length=130),
     priority=2,

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Equal, Metric, Order, Replicate, Trace, compare, experiment, highest, lowest
+from surefoot.lab import (
+    Budget,
+    Data,
+    Equal,
+    Metric,
+    Order,
+    Replicate,
+    Trace,
+    Unit,
+    compare,
+    experiment,
+    highest,
+    lowest,
+)
 from surefoot.lab.experiments.rm_gp_ucb._methods import (
     DISCORDANT,
     ONE,
@@ -71,6 +84,7 @@ claims = [
     "rm-gp-ucb/cnn-surrogate",
     source="companion to Dai 2021 (thesis), Figs 7.2a-b and D.3",
     data=Data("substitute", "cnn_meta_tasks", instead_of="training the network"),
+    unit=Unit.single("set of four image data sets"),
     quick=Budget(6, horizon=10, multitask=False),
     full=Budget(30, minutes=110, horizon=25, multitask=True),
 )

@@ -45,6 +45,7 @@ claims = [
     "rm-gp-ucb/diabetes",
     source="Dai 2021 (thesis), Fig. 7.3b",
     data=Data("published", "pima_diabetes"),
+    unit="run on the published data",
     quick=Budget(3, horizon=12),
     full=Budget(30, minutes=110, horizon=30),
 )

@@ -26,6 +26,7 @@ claims = [
     "rm-gp-ucb/diabetes-runtime",
     source="Dai 2021 (thesis), Fig. D.6",
     data=Data("published", "pima_diabetes"),
+    unit="run on the published data",
     quick=Budget(4, horizon=10),
     full=Budget(10, minutes=60, horizon=30),
 )

@@ -51,6 +51,7 @@ def _fitted(tasks: tuple[Task, ...] | list[Task], gap: str) -> Make:
     "rm-gp-ucb/gap-aggregation",
     source="Dai 2021 (thesis), appendix D.2.3, Fig. D.5",
     data=Data("published", ("pima_diabetes", "cnn_meta_tasks")),
+    unit="drawn function, or run on the published data",
     quick=Budget(60, horizon=12, trained=20),
     full=Budget(510, minutes=60, horizon=30, trained=17),
     priority=2,

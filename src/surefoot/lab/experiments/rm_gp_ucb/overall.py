@@ -83,6 +83,7 @@ def _stored(out: str, id: str) -> dict[int, dict[str, Trace]]:
     "rm-gp-ucb/overall",
     source="Dai 2021 (thesis), section 7.6.3",
     data="published",
+    unit="run on the same problem",
     quick=Budget(10),
     full=Budget(250),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Equal, Exact, Metric, Order, Replicate, Trace, compare, experiment
+from surefoot.lab import Budget, Data, Equal, Exact, Metric, Order, Replicate, Trace, Unit, compare, experiment
 from surefoot.lab.baselines.pem import PEMBO
 from surefoot.lab.experiments.rm_gp_ucb._methods import (
     DISCORDANT,
@@ -61,6 +61,7 @@ def _watch(policy: Policy) -> Mapping[str, float]:
     "rm-gp-ucb/svm",
     source="Dai 2021 (thesis), Fig. 7.2d; Wistuba, Schilling, Schmidt-Thieme 2018",
     data=Data("published", "svm_meta"),
+    unit=Unit("data set", lambda index, settings: index % settings["targets"]),
     quick=Budget(10, targets=5, horizon=15),
     full=Budget(250, minutes=110, targets=50, horizon=30),
 )

@@ -51,6 +51,7 @@ def _watch(policy: Policy) -> Mapping[str, float]:
 @experiment(
     "rm-gp-ucb/synthetic",
     source="Dai 2021 (thesis), section 7.6.1, Fig. 7.1a-b; Dai et al. 2022",
+    unit="drawn function",
     quick=Budget(150, horizon=20),
     full=Budget(2000, minutes=30, horizon=40),
 )

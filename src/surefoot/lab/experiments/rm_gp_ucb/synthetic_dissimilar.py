@@ -48,6 +48,7 @@ claims = [
 @experiment(
     "rm-gp-ucb/synthetic-dissimilar",
     source="Dai 2021 (thesis), Fig. 7.1d",
+    unit="drawn function",
     quick=Budget(100, horizon=40),
     full=Budget(2000, minutes=30, horizon=40),
 )

@@ -40,6 +40,7 @@ def _watch(policy: Policy) -> Mapping[str, float]:
 @experiment(
     "rm-gp-ucb/synthetic-eta",
     source="Dai 2021 (thesis), Figs 7.1c and D.2",
+    unit="drawn function",
     quick=Budget(100, horizon=15),
     full=Budget(2000, minutes=30, horizon=40),
 )

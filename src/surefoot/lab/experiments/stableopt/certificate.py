@@ -105,6 +105,7 @@ def same_samples(values: Array, points: Array, rounds: int, replicate: Replicate
 @experiment(
     "stableopt/certificate",
     source="companion; Bogunovic, Scarlett, Jegelka, Cevher 2018, proofs of Theorems 1 and 2",
+    unit="drawn function",
     quick=Budget(50, side=15, horizon=40),
     full=Budget(1000, minutes=15, side=20, horizon=80),
 )

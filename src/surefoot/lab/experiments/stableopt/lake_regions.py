@@ -8,7 +8,7 @@ import numpy as np
 
 from surefoot.domain import Candidates
 from surefoot.domain.perturbation import WeightedBox
-from surefoot.lab import Budget, Data, Equal, Exact, Metric, Order, Replicate, Trace, experiment, lowest
+from surefoot.lab import Budget, Data, Equal, Exact, Metric, Order, Replicate, Trace, Unit, experiment, lowest
 from surefoot.lab.experiments.stableopt._robust import BASELINES, STABLE, STABLE_UCB, methods, race, reach
 from surefoot.lab.fields import baltic
 
@@ -36,6 +36,7 @@ claims = [
     "stableopt/lake-regions",
     source="Bogunovic 2019 (thesis), Fig. 4.4; Bogunovic, Scarlett, Jegelka, Cevher 2018",
     data=Data("substitute", "baltic_chlorophyll", instead_of="the Lake Zurich transect"),
+    unit=Unit.single("lake"),
     quick=Budget(4, horizon=120),
     full=Budget(100, minutes=50, horizon=120),
 )

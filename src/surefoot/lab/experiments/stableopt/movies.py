@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.lab import Budget, Data, Metric, Order, Replicate, Share, Trace, Trend, experiment, falls, lowest
+from surefoot.lab import Budget, Data, Metric, Order, Replicate, Share, Trace, Trend, Unit, experiment, falls, lowest
 from surefoot.lab.experiments.stableopt._movies import MAXIMIN, RULES, STABLE, UCB, ask_user, tastes
 
 NOISE, USERS = 0.01, 500
@@ -34,6 +34,7 @@ claims = [
     "stableopt/movies",
     source="Bogunovic 2019 (thesis), Fig. 4.5 right; Bogunovic, Scarlett, Jegelka, Cevher 2018",
     data=Data("published", "movielens_100k"),
+    unit=Unit("user", lambda index, settings: index % USERS),
     quick=Budget(50, rounds=30),
     full=Budget(5 * USERS, minutes=20, rounds=30),
     limit=5 * USERS,

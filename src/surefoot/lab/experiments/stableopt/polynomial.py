@@ -79,6 +79,7 @@ claims = [
 @experiment(
     "stableopt/polynomial",
     source="Bogunovic 2019 (thesis), section 4.4, Fig. 4.3; Bertsimas, Nohadani, Teo 2010 (the polynomial)",
+    unit="run on the printed function",
     quick=Budget(20, horizon=100),
     full=Budget(100, minutes=60, horizon=100),
 )

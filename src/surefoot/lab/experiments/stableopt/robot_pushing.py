@@ -46,6 +46,7 @@ claims = [
 @experiment(
     "stableopt/robot-pushing",
     source="Bogunovic 2019 (thesis), Fig. 4.5 left; Wang, Jegelka 2017 (the task)",
+    unit="drawn pair of targets",
     quick=Budget(6, horizon=40, pushes=500),
     full=Budget(30, minutes=110, horizon=100, pushes=2000),
     priority=2,

@@ -45,6 +45,7 @@ claims = [
 @experiment(
     "stableopt/running-example",
     source="Bogunovic 2019 (thesis), Figs 1.2, 4.1, 4.2 (own function: the published one is not given)",
+    unit="run on the given function",
     quick=Budget(20, horizon=20),
     full=Budget(1000, minutes=10, horizon=20),
     priority=2,

@@ -34,7 +34,7 @@ def flat_rounds(gp: GP, points: Array, values: Array, rounds: int, printed: bool
         beta = SCALE * math.log(len(points) * started**2)
         now = np.maximum(beta * belief.var[inside], eta**power).sum()
         after = np.maximum(beta * belief.lookahead(everything)[:, inside], eta**power).sum(axis=1)
-        score = now - after  # lines 804 and 835
+        score = now - after  # equation 3.5
         if score.max() <= 1e-12 * now:
             flat += 1
             chosen = int(rng.choice(np.flatnonzero(inside)))
@@ -46,6 +46,6 @@ def flat_rounds(gp: GP, points: Array, values: Array, rounds: int, printed: bool
         while half[inside].max() <= eta * (1.0 + 1e-9) and eta > 1e-6:
             eta, started = eta * RATIO, t + 1
             half = math.sqrt(SCALE * math.log(len(points) * started**2)) * belief.std
-            if printed:  # one epoch per round at most, line 808
+            if printed:  # one epoch per round at most: "if", line 5 of Algorithm 3
                 break
     return flat

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from surefoot.domain import Candidates
-from surefoot.lab import Budget, Data, Equal, Metric, Number, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Equal, Metric, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.truvar._levels import GCHK, RANDOM, STRADDLE, TRUVAR, VARIANCE, survey
 from surefoot.lab.fields import Field, baltic, transect
 from surefoot.loop.policy import Policy
@@ -54,6 +54,7 @@ def policies(field: Field, seed: int) -> dict[str, Policy]:
     "truvar/lake-level-set",
     source="Bogunovic 2019 (thesis), section 3.7.1, Fig. 3.3a, d; Bogunovic, Scarlett, Krause, Cevher 2016",
     data=Data("substitute", "baltic_chlorophyll", instead_of="the Lake Zurich transect"),
+    unit=Unit.single("lake"),
     quick=Budget(5, horizon=60, transect=False),
     full=Budget(100, minutes=60, horizon=120, transect=True),
 )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Candidates
-from surefoot.lab import Budget, Data, Metric, Order, Replicate, Trace, experiment
+from surefoot.lab import Budget, Data, Metric, Order, Replicate, Trace, Unit, experiment
 from surefoot.lab.experiments.truvar._levels import GCHK, TRUVAR, Survey, survey
 from surefoot.lab.fields import baltic
 from surefoot.loop.policy import Policy
@@ -48,6 +48,7 @@ def boat(previous: Array | None, X: Array) -> Array:
     "truvar/lake-travel-cost",
     source="Bogunovic 2019 (thesis), Fig. 3.3b, e, f; Bogunovic, Scarlett, Krause, Cevher 2016",
     data=Data("substitute", "baltic_chlorophyll", instead_of="the Lake Zurich transect"),
+    unit=Unit.single("lake"),
     quick=Budget(5, budget=12000.0, horizon=250),
     full=Budget(100, minutes=60, budget=20000.0, horizon=400),
 )

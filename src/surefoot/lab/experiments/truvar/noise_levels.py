@@ -89,6 +89,7 @@ def _trace(done: Survey, noises: tuple[float, ...], prices: tuple[float, ...], b
 @experiment(
     "truvar/noise-levels",
     source="Bogunovic 2019 (thesis), Figs 3.3c and 3.4; Bogunovic, Scarlett, Krause, Cevher 2016",
+    unit="drawn function",
     quick=Budget(9, side=40, budget=800.0),
     full=Budget(200, minutes=80, side=50, budget=1000.0),
 )

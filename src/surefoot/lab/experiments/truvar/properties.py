@@ -131,6 +131,7 @@ def coverage(replicate: Replicate) -> dict[str, Trace]:
 @experiment(
     "truvar/properties",
     source="companion; Bogunovic 2019 (thesis), sections 3.3 to 3.6: theorems behind Table 3.1 and Figs 3.1, 3.2",
+    unit="drawn function",
     quick=Budget(100, side=10, horizon=40),
     full=Budget(2000, minutes=30, side=14, horizon=60),
 )

@@ -70,6 +70,7 @@ def describe() -> Trace:
     "truvar/svm-on-grid",
     source="Bogunovic 2019 (thesis), Fig. 3.5c; Snoek, Larochelle, Adams 2012 (the table)",
     data=Data("published", "svm_grid"),
+    unit="run on the published table",
     quick=Budget(5, horizon=40),
     full=Budget(100, minutes=110, horizon=80),
 )

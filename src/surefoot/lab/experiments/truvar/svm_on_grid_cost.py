@@ -43,6 +43,7 @@ claims = [
     "truvar/svm-on-grid-cost",
     source="companion of truvar/svm-on-grid; Snoek, Larochelle, Adams 2012 (the table)",
     data=Data("published", "svm_grid"),
+    unit="run on the published table",
     quick=Budget(5, horizon=60, seconds=30000.0),
     full=Budget(100, minutes=100, horizon=120, seconds=60000.0),
 )

@@ -85,6 +85,7 @@ def _keeps(policy: TruVaR, best: int) -> float:
 @experiment(
     "truvar/synthetic-bo",
     source="Bogunovic 2019 (thesis), section 3.7.2, Fig. 3.5a-b; Bogunovic, Scarlett, Krause, Cevher 2016",
+    unit="drawn function",
     quick=Budget(10, horizon=100, side=30, searched=3),
     full=Budget(200, minutes=110, horizon=100, side=50, searched=50),
 )

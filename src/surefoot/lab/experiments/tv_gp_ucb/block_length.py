@@ -39,6 +39,7 @@ claims = [
 @experiment(
     "tv-gp-ucb/block-length",
     source="Bogunovic 2019 (thesis), Fig. 5.2d",
+    unit="drawn function",
     quick=Budget(8, side=50, horizon=200),
     full=Budget(200, minutes=60, side=50, horizon=200),
 )

@@ -78,6 +78,7 @@ def _apart_by(values: Array, rate: float) -> tuple[float, float]:
 @experiment(
     "tv-gp-ucb/estimating-epsilon",
     source="companion; Bogunovic 2019 (thesis), appendix 5.B",
+    unit="drawn panel",
     quick=Budget(10, times=100, places=20),
     full=Budget(200, minutes=20, times=100, places=20),
 )

@@ -46,6 +46,7 @@ claims = [
 @experiment(
     "tv-gp-ucb/long-horizon",
     source="companion of Bogunovic 2019 (thesis), section 5.4.1",
+    unit="drawn function",
     quick=Budget(4, side=50, horizon=400),
     full=Budget(50, minutes=60, side=50, horizon=800),
 )

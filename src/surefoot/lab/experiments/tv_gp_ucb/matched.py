@@ -84,6 +84,7 @@ claims = [
 @experiment(
     "tv-gp-ucb/matched",
     source="Bogunovic 2019 (thesis), section 5.4.1, Fig. 5.2a-b; Bogunovic, Scarlett, Cevher 2016",
+    unit="drawn function",
     quick=Budget(8, side=50, horizon=200, kernels=("SE",)),
     full=Budget(200, minutes=90, side=50, horizon=200, kernels=("SE", "Matern")),
 )

@@ -102,7 +102,7 @@ def _health(app: FastAPI) -> None:
             caller = await _caller(request, service, given)
             if not caller.may("admin"):
                 return Json({"error": "Unauthorized", "detail": "this needs a token with scope admin"}, 403)
-        text = service.metrics.text({"policies_cached": service.live.size})
+        text = service.metrics.text({"policies_cached": service.live.size + service.pool.size})
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @app.get("/openapi.json", include_in_schema=False)

@@ -68,9 +68,11 @@ def serve(
     log.info(
         "serving", extra={"fields": {"host": host, "port": port, "tls": certfile is not None, "database": store.kind}}
     )
+    app = create_app(store, settings)
+    app.state.service.pool.start()
     try:
         uvicorn.run(
-            create_app(store, settings),
+            app,
             host=host,
             port=port,
             ssl_certfile=None if certfile is None else str(certfile),
@@ -81,6 +83,7 @@ def serve(
             timeout_graceful_shutdown=10,
         )
     finally:
+        app.state.service.pool.close()
         store.close()
 
 

@@ -200,6 +200,10 @@ class Lane:
                         raise Unavailable(f"this {gone.why or 'was interrupted'}; try again later", after=30) from None
         raise AssertionError  # pragma: no cover
 
+    def idle(self, tenant: str, id: str) -> bool:
+        """Whether a worker that has the study in memory is free at once."""
+        return self._running[tenant] < self.share and any(id in worker.held for worker in self.free)
+
     async def _work(self, worker: Worker, job: Callable[[Worker], T]) -> T:
         loop = asyncio.get_running_loop()
         if worker.process is not None and worker.process.poll() is not None:
@@ -303,8 +307,13 @@ class Pool:
         """Studies in the memory of the workers."""
         return sum(len(worker.held) for lane in (self.asks, self.short) for worker in lane.workers)
 
-    async def run(self, tenant: str, id: str, job: Callable[[Worker], T], *, short: bool) -> T:
-        """Let a worker do a job for a study; what turns out not to be short is done again where asks are."""
+    async def run(self, tenant: str, id: str, job: Callable[[Worker], T], *, short: bool | None) -> T:
+        """Let a worker do a job for a study; what turns out not to be short is done again where asks are.
+
+        None is short too, but better done by a worker for asks that knows the study, if it has nothing else to do.
+        """
+        if short is None:
+            short = not self.asks.idle(tenant, id)
         if short and id not in self._slow:
             try:
                 return await self.short.run(tenant, id, job)

@@ -137,6 +137,7 @@ class Service:
         await self.light(self.quotas.begin, tenant)
         row = self.live.row(tenant, **fields)
         row["seed"] = await self.seed(caller, row)
+        self._learn(row["id"], row["policy"])
         return await self.write(self.live.enter, row, key, fields)
 
     async def seed(self, caller: Caller, row: Mapping[str, Any], release: Any = None) -> str:
@@ -166,7 +167,7 @@ class Service:
                     if of_the_program(row["policy"]):
                         return await self._own.run(self._here, tenant, id, act, body, kind)
                 for attempt in range(_TRIES):
-                    short = light or id in self._easy
+                    short = True if id in self._easy else None if light else False
                     done = await self.pool.run(
                         tenant, id, lambda worker: self._send(worker, tenant, id, act, body, kind), short=short
                     )
@@ -187,24 +188,28 @@ class Service:
 
     def _send(self, worker: Worker, tenant: str, id: str, act: str, body: Any, kind: str) -> dict[str, Any]:
         """Send a request to a worker, with the events it has not seen, or all it needs to make the policy anew."""
-        row = self.store.study(tenant, id, kind, whole=False)
-        if act not in _LOOKS:
-            self.quotas.room(tenant)
-        if row["policy"] in _EASY:
-            self._easy[id] = None
-            while len(self._easy) > _REMEMBERED:
-                self._easy.popitem(last=False)
-        text = body.model_dump_json(exclude_unset=True) if isinstance(body, BaseModel) else body
-        request = {"act": act, "body": text, "row": row, "known": studies.known(self.store, id, body)}
         held = worker.held.get(id)
+        with self.store.reading():
+            row = self.store.study(tenant, id, kind, whole=False)
+            if act not in _LOOKS:
+                self.quotas.room(tenant)
+            known = studies.known(self.store, id, body)
+            new = (
+                self.store.lines(id, after=held, until=row["version"])
+                if held is not None and held < row["version"]
+                else []
+            )
+        self._learn(id, row["policy"])
+        text = body.model_dump_json(exclude_unset=True) if isinstance(body, BaseModel) else body
+        request = {"act": act, "body": text, "row": row, "known": known}
         if held is not None and held <= row["version"]:
-            new = self.store.lines(id, after=held, until=row["version"]) if held < row["version"] else []
             done = worker.exchange({**request, "whole": False, "after": held, "lines": new})
             if "behind" not in done:
                 worker.hold(id, done["version"])
                 return done
-        row = self.store.study(tenant, id, kind)
-        request |= {"row": row, "whole": True, "after": 0, "lines": self.store.lines(id, until=row["version"])}
+        with self.store.reading():
+            row = self.store.study(tenant, id, kind)
+            request |= {"row": row, "whole": True, "after": 0, "lines": self.store.lines(id, until=row["version"])}
         if len(request["lines"]) != row["version"]:
             raise Unavailable("the events of this study are not all there; try again in a moment")
         if kind != "study":
@@ -212,6 +217,13 @@ class Service:
         done = worker.exchange(request)
         worker.hold(id, done["version"])
         return done
+
+    def _learn(self, id: str, policy: str) -> None:
+        """Remember which studies have a policy whose asks are short."""
+        if policy in _EASY and id not in self._easy:
+            self._easy[id] = None
+            while len(self._easy) > _REMEMBERED:
+                self._easy.popitem(last=False)
 
     def _written(self, id: str, writes: Sequence[Any]) -> None:
         for what, given in writes:

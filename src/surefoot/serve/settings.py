@@ -14,6 +14,11 @@ from dataclasses import dataclass, fields, replace
 __all__ = ["Settings", "limited"]
 
 
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @dataclass(frozen=True)
 class Settings:
     """Limits of the service.
@@ -57,7 +62,7 @@ class Settings:
     rate: float = 500.0
     patience: float = 2.0
     cached: int = 256
-    threads: int = max(2, min(os.cpu_count() or 2, 8))
+    threads: int = max(2, min(_cores(), 8))
     ask_seconds: float = 90.0
     ask_memory: int = 2 * 1024**3
     wait: float = 60.0
@@ -85,7 +90,7 @@ class Settings:
         return max(self.rate * self.patience, 1.0)
 
 
-_LIMITS = ("ask_seconds", "ask_memory", "wait", "studies", "bytes", "asks", "dimension", "candidates")
+_LIMITS = ("threads", "ask_seconds", "ask_memory", "wait", "studies", "bytes", "asks", "dimension", "candidates")
 
 
 def limited(settings: Settings, limits: Sequence[str]) -> Settings:
@@ -96,7 +101,7 @@ def limited(settings: Settings, limits: Sequence[str]) -> Settings:
     >>> limited(Settings(), ["users=3"])
     Traceback (most recent call last):
     ...
-    ValueError: 'users=3' is not NAME=NUMBER with one of ask_seconds, ask_memory, wait, studies, bytes, asks, ...
+    ValueError: 'users=3' is not NAME=NUMBER with one of threads, ask_seconds, ask_memory, wait, studies, bytes, ...
     """
     found: dict[str, float] = {}
     for text in limits:

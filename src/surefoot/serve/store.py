@@ -123,6 +123,7 @@ class Store:
         self.engine = _engine(url, pool)
         self.kind = self.engine.dialect.name
         self.local = self.kind == "sqlite"
+        self._open = threading.local()  # the connection that each thread reads from, if any
         self._writing = threading.RLock() if self.local else None
         # A database in memory is one connection, which one thread uses at a time.
         self._reading = self._writing if isinstance(self.engine.pool, StaticPool) else None
@@ -144,11 +145,18 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection to read from."""
+        """A connection to read from: the same one within a block that reads several times."""
+        if (known := getattr(self._open, "connection", None)) is not None:
+            yield known
+            return
         with self._trouble(), _alone(self._reading), self.engine.connect() as connection:
             if self.local:
                 connection = connection.execution_options(reading=True)
-            yield connection
+            self._open.connection = connection
+            try:
+                yield connection
+            finally:
+                self._open.connection = None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -128,21 +128,8 @@ def test_a_database_of_the_first_release_gets_its_hashes_as_it_is_used(tmp_path)
     for i in range(3):
         home.tell(home.ask(), float(i))
     with contextlib.closing(sqlite3.connect(path)) as old, old:
-        names = [
-            "id",
-            "kind",
-            "tenant",
-            "name",
-            "policy",
-            "direction",
-            "domain",
-            "options",
-            "seed",
-            "state",
-            "created",
-            "updated",
-            "version",
-        ]
+        names = ["id", "kind", "tenant", "name", "policy", "direction", "domain", "options", "seed", "state"]
+        names += ["created", "updated", "version"]
         values = ["0f", "study", "a", "x", "SobolSearch", "maximize", dumps(BOX), "{}", "0", "open", "then", "then", 6]
         old.execute(
             f"INSERT INTO studies ({','.join(names)}, told, failed, pending, stopped) "

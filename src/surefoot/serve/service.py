@@ -143,7 +143,13 @@ class Service:
     async def seed(self, caller: Caller, row: Mapping[str, Any], release: Any = None) -> str:
         """Return the seed of a new study's policy, which is made for this."""
         policy_named(row["policy"])
-        request = {"act": "seed", "body": None, "row": {**row, "version": 0, "hash": ""}, "whole": True, "after": 0}
+        request: dict[str, Any] = {
+            "act": "seed",
+            "body": None,
+            "row": {**row, "version": 0, "hash": ""},
+            "whole": True,
+            "after": 0,
+        }
         limits = {"dimension": self.settings.dimension, "candidates": self.settings.candidates}
         request |= {"lines": [], "known": None, "release": release, "limits": limits}
         with self.quotas.asking(caller.tenant):

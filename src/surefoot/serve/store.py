@@ -46,6 +46,22 @@ __all__ = ["Mark", "Moved", "Store", "chain", "new_id", "now"]
 
 
 _BRIEF = [column for column in studies.c if column.name not in ("domain", "options")]
+_GIVEN = sa.bindparam  # statements of every request are put together once
+_MINE = (studies.c.id == _GIVEN("id")) & (studies.c.tenant == _GIVEN("of")) & (studies.c.kind == _GIVEN("sort"))
+_STUDY = {True: sa.select(*studies.c).where(_MINE), False: sa.select(*_BRIEF).where(_MINE)}
+_LINES = sa.select(events.c.event).where(events.c.study == _GIVEN("id"), events.c.sequence >= _GIVEN("after"))
+_LINES = _LINES.where(events.c.sequence < _GIVEN("until")).order_by(events.c.sequence)
+_ANSWER = sa.select(answers.c.request, answers.c.answer)
+_ANSWER = _ANSWER.where(answers.c.scope == _GIVEN("of"), answers.c.key == _GIVEN("name"))
+_TOKEN = sa.select(tokens).where(tokens.c.id == _GIVEN("name"))
+_APPEND = (
+    sa.update(studies)
+    .where(studies.c.id == _GIVEN("of"), studies.c.state == "open")
+    .where(studies.c.version == _GIVEN("was"), studies.c.hash == _GIVEN("known"))
+    .values(version=_GIVEN("next"), hash=_GIVEN("new"), updated=_GIVEN("moment"))
+    .values(best=sa.func.coalesce(_GIVEN("better", type_=studies.c.best.type), studies.c.best))
+    .values({name: studies.c[name] + _GIVEN(f"more_{name}") for name in ("told", "failed", "pending", "bytes")})
+)
 _BUSY = 5.0  # seconds that a write waits for others: less than any request may take
 
 log = logging.getLogger("surefoot.serve")
@@ -210,12 +226,10 @@ class Store:
 
         Its domain and options, which may be long lists of points, are left out of a row that is not ``whole``.
         """
-        what = (studies.c.id == id) & (studies.c.tenant == tenant) & (studies.c.kind == kind)
         row = None
         if id.isalnum() and id.isascii():
             with self.reading() as connection:
-                columns = studies.c if whole else _BRIEF
-                row = connection.execute(sa.select(*columns).where(what)).mappings().first()
+                row = connection.execute(_STUDY[whole], {"id": id, "of": tenant, "sort": kind}).mappings().first()
         if row is None:
             raise NotFound("there is no such study" if kind == "study" else "there is no such outsourced run")
         return dict(row)
@@ -254,11 +268,9 @@ class Store:
 
     def lines(self, id: str, *, after: int = 0, until: int | None = None) -> list[str]:
         """Return the events of a study from number ``after`` on, before number ``until``, as they are stored."""
-        what = sa.select(events.c.event).where(events.c.study == id, events.c.sequence >= after)
-        if until is not None:
-            what = what.where(events.c.sequence < until)
+        given = {"id": id, "after": after, "until": 2**31 - 1 if until is None else min(until, 2**31 - 1)}
         with self.reading() as connection:
-            return list(connection.execute(what.order_by(events.c.sequence)).scalars().all())
+            return list(connection.execute(_LINES, given).scalars().all())
 
     def events(self, id: str, *, after: int = 0, limit: int | None = None) -> list[dict[str, Any]]:
         """Return the events of a study from number ``after`` on."""
@@ -280,30 +292,26 @@ class Store:
         ``hash`` is that over all events, the new ones included; ``counts`` are added to the columns of the study;
         ``answer`` is remembered in the same transaction.
         """
-        changes: dict[str, Any] = {name: studies.c[name] + change for name, change in counts.items() if change}
-        if best is not None:
-            changes["best"] = best
         size = sum(map(len, lines)) + (0 if answer is None else len(answer["answer"]))
-        changes.update(version=mark.version + len(lines), hash=hash, bytes=studies.c.bytes + size, updated=now())
-        mine = (studies.c.id == id) & (studies.c.version == mark.version) & (studies.c.hash == mark.hash)
+        changes = {"of": id, "was": mark.version, "known": mark.hash, "next": mark.version + len(lines), "new": hash}
+        changes |= {f"more_{name}": counts.get(name, 0) for name in ("told", "failed", "pending")}
+        changes |= {"more_bytes": size, "better": best, "moment": now()}
         rows = [{"study": id, "sequence": mark.version + i, "event": line} for i, line in enumerate(lines)]
         try:
             with self.writing() as connection:
-                done = connection.execute(sa.update(studies).where(mine, studies.c.state == "open").values(**changes))
-                if done.rowcount != 1:
+                if connection.execute(_APPEND, changes).rowcount != 1:
                     raise Moved
                 if rows:
                     connection.execute(sa.insert(events), rows)
                 if answer is not None:
-                    connection.execute(sa.insert(answers).values(**answer))
+                    connection.execute(sa.insert(answers), answer)
         except IntegrityError:  # what is to be written is there already: look again
             raise Moved from None
 
     def answered(self, scope: str, key: str, request: str) -> Any:
         """Return what was answered to the request with this key, None if it is new."""
-        what = sa.select(answers.c.request, answers.c.answer).where(answers.c.scope == scope, answers.c.key == key)
         with self.reading() as connection:
-            found = connection.execute(what).first()
+            found = connection.execute(_ANSWER, {"of": scope, "name": key}).first()
         if found is None:
             return None
         if found.request != request:
@@ -320,7 +328,7 @@ class Store:
     def token(self, id: str) -> dict[str, Any] | None:
         """Return the row of a token, whoever's it is."""
         with self.reading() as connection:
-            row = connection.execute(sa.select(tokens).where(tokens.c.id == id)).mappings().first()
+            row = connection.execute(_TOKEN, {"name": id}).mappings().first()
         return None if row is None else dict(row)
 
     def tokens(self, tenant: str | None = None) -> list[dict[str, Any]]:

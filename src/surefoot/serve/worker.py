@@ -36,7 +36,7 @@ from surefoot.serve.schemas import Ask, Cancel, Measured, Report, Tell, TellMany
 from surefoot.serve.store import Mark, Store
 from surefoot.serve.view import view
 
-__all__ = ["ACTS", "BODIES", "Desk", "main"]
+__all__ = ["ACTS", "BODIES", "Desk"]
 
 
 def _view(study: LiveStudy, trials: int) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _made(row: Mapping[str, Any], request: Mapping[str, Any]) -> str:
 
 def _shape(domain: Domain) -> tuple[int, int]:
     """How many points a domain lists, and how many coordinates a model of it has."""
-    points = getattr(domain, "points", None)
+    points: Any = getattr(domain, "points", None)
     if points is None:
         points = getattr(getattr(domain, "values", None), "points", ())
     return len(points), max(domain.dimension, domain.encoded_dimension)

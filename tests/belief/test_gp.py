@@ -170,3 +170,18 @@ def test_bad_kernel_and_theta() -> None:
         GP(priors={"noise": 3.0})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="one for each of the 3 values"):
         GP().condition(np.zeros((3, 1)), np.zeros(3), [0.1, 0.2])
+
+
+def test_making_a_gp_of_many_dimensions_lists_its_names_once(monkeypatch):
+    # Finding 6 of the review of 0.1.0: they were listed again for each prior.
+    listed, names = [], GP.names.fget
+
+    def counted(gp):
+        listed.append(gp)
+        return names(gp)
+
+    monkeypatch.setattr(GP, "names", property(counted))
+    GP.automatic(Box([(0.0, 1.0)] * 200))
+    assert len(listed) == 1
+    with pytest.raises(ValueError, match=r"unknown parameters \['lenghtscale'\]; this GP has"):
+        GP(SE([1.0, 2.0]), priors={"lenghtscale": LogNormal(0.0, 1.0), "lengthscale": LogNormal(0.0, 1.0)})

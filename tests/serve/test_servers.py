@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import sys
 import threading
 
@@ -16,12 +15,14 @@ from running import Server
 import surefoot
 from surefoot import Box, Client
 from surefoot.loop.errors import MissingExtra
+from surefoot.loop.journal import dumps
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.serve import Settings, Store, create_app, live, tokens
+from surefoot.serve import store as database
 from surefoot.serve.failures import Unavailable
 from surefoot.serve.limits import Buckets
 from surefoot.serve.live import Live, LiveStudy, scratch
-from surefoot.serve.store import Moved
+from surefoot.serve.store import Mark, Moved
 from surefoot.serve.tables import events, metadata, studies
 
 BOX = {"domain": "Box", "bounds": [[0.0, 1.0]]}
@@ -71,7 +72,7 @@ class TestSeveralServers:
         assert version == 1
         other.use("a", id, lambda study: study.policy.tell(0, 1.0))
         with pytest.raises(Moved):
-            store.append(id, 1, [{"event": "cancelled", "id": 0}], counts={"pending": -1})
+            store.append(id, Mark(1, ""), [dumps({"event": "cancelled", "id": 0})], hash="", counts={"pending": -1})
         assert store.study("a", id)["pending"] == 0
         tries = []
 
@@ -263,7 +264,8 @@ def test_events_that_do_not_fit_are_said_so_and_half_of_them_is_not_kept(store):
     id = server.create("a", name="x", policy="SobolSearch", domain=BOX, seed=0)
     query = server.use("a", id, lambda study: study.policy.ask())
     good = {"event": "told", "x": [0.5], "value": 1.0}
-    store.append(id, 1, [good, {"event": "told", "id": 7, "value": 1.0}], counts={"told": 2})
+    lines = [dumps(good), dumps({"event": "told", "id": 7, "value": 1.0})]
+    store.append(id, Mark(1, store.study("a", id)["hash"]), lines, hash="", counts={"told": 2})
     for _ in range(2):
         with pytest.raises(ValueError, match="event 2 does not fit this policy"):
             server.use("a", id, lambda study: study.policy.ask())
@@ -282,8 +284,7 @@ def test_a_study_that_nobody_uses_has_neither_a_policy_nor_a_journal():
 
 
 def test_a_database_without_a_free_connection_is_busy(tmp_path, monkeypatch):
-    hasty = functools.partial(sa.create_engine, pool_timeout=0.01)
-    monkeypatch.setattr(sa, "create_engine", hasty)
+    monkeypatch.setattr(database, "_BUSY", 0.01)
     store = Store(f"sqlite:///{tmp_path / 'service.db'}", pool=1)
     store.migrate()
     held = [store.engine.connect() for _ in range(3)]

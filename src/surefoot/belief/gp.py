@@ -95,11 +95,9 @@ class GP:
             object.__setattr__(self, "every", whole(self.every, "every", 1))
         object.__setattr__(self, "samples", whole(self.samples, "samples"))
         object.__setattr__(self, "priors", MappingProxyType(dict(self.priors or {})))
-        unknown = {
-            key for key in self.priors or () if key != "mean" and not any(key in _aliases(n) for n in self.names)
-        }
-        if unknown:
-            raise ValueError(f"priors for unknown parameters {sorted(unknown)}; this GP has {self.names} and 'mean'")
+        names = self.names if self.priors else []  # once: making them takes as long as there are dimensions
+        if unknown := (self.priors or {}).keys() - {"mean"}.union(*map(_aliases, names)):
+            raise ValueError(f"priors for unknown parameters {sorted(unknown)}; this GP has {names} and 'mean'")
         for key, prior in (self.priors or {}).items():
             if not isinstance(prior, Prior):
                 raise TypeError(f"the prior of {key} must be a LogNormal, a TwoPiece or Fixed, got {prior!r}")

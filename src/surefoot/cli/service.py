@@ -50,12 +50,20 @@ def serve(
     ] = 500.0,
     largest_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="Largest request.")] = 4 * 1024 * 1024,
     cached: Annotated[int, typer.Option(min=1, metavar="N", help="Policies kept in memory.")] = 256,
-    threads: Annotated[int, typer.Option(min=1, metavar="N", help="Asks worked out at the same time.")] = 8,
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Asks worked out at the same time; by default one per core.")
+    ] = None,
     connections: Annotated[int, typer.Option(min=1, metavar="N", help="Connections at the same time.")] = 1000,
     per_address: Annotated[int, typer.Option(min=1, metavar="N", help="Connections from one address.")] = 256,
     grace: Annotated[
         float, typer.Option(min=0.0, metavar="SECONDS", help="Time for requests under way when it is stopped.")
     ] = 10.0,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit", metavar="NAME=N", envvar="SUREFOOT_LIMITS", help="What one tenant, or one ask, may take."
+        ),
+    ] = None,
     metrics_open: Annotated[bool, typer.Option("--metrics-open", help="Give out /metrics without a token.")] = False,
     log_level: Annotated[str, typer.Option(metavar="NAME", help="debug, info, warning or error.")] = "info",
 ) -> None:
@@ -75,8 +83,18 @@ def serve(
         --keyfile server.key
       surefoot serve --migrate
     """
-    from surefoot.serve.settings import Settings
+    from surefoot.serve.settings import Settings, limited
 
+    settings = Settings(
+        rate=rate,
+        largest_body=largest_body,
+        cached=cached,
+        connections=connections,
+        per_address=per_address,
+        grace=grace,
+        metrics_open=metrics_open,
+    )
+    given = [*(limit or ()), *([] if threads is None else [f"threads={threads}"])]
     _room().serve(
         database=database,
         host=host,
@@ -85,16 +103,7 @@ def serve(
         keyfile=keyfile,
         migrate_only=migrate,
         level=log_level,
-        settings=Settings(
-            rate=rate,
-            largest_body=largest_body,
-            cached=cached,
-            threads=threads,
-            connections=connections,
-            per_address=per_address,
-            grace=grace,
-            metrics_open=metrics_open,
-        ),
+        settings=limited(settings, given),
     )
 
 

@@ -75,12 +75,13 @@ class StudyLine(_Answer):
 class Study(StudyLine):
     """A study with its domain and options.
 
-    >>> set(Study.model_fields) - set(StudyLine.model_fields) == {"domain", "options"}
-    True
+    >>> sorted(set(Study.model_fields) - set(StudyLine.model_fields))
+    ['domain', 'options', 'release']
     """
 
     domain: dict[str, Any] | None
     options: dict[str, Any]
+    release: str = Field(description="The release of Surefoot with which it was begun.")
 
 
 class Studies(_Answer):

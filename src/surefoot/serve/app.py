@@ -106,7 +106,7 @@ def _health(app: FastAPI) -> None:
                 return Json({"error": "Unauthorized", "detail": "this needs a token with scope admin"}, 403)
             if not caller.may("operator"):
                 return _plain(service.metrics.text(tenant=caller.tenant))
-        return _plain(service.metrics.text({"policies_cached": service.live.size}))
+        return _plain(service.metrics.text({"policies_cached": service.live.size + service.pool.size}))
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> Response:

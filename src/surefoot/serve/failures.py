@@ -16,7 +16,17 @@ import numpy as np
 from surefoot.loop import errors
 from surefoot.loop.errors import SurefootError
 
-__all__ = ["Conflict", "NotFound", "ServiceError", "Unauthorized", "Unavailable", "again", "status_of"]
+__all__ = [
+    "Conflict",
+    "NotFound",
+    "ServiceError",
+    "TooLarge",
+    "TooMany",
+    "Unauthorized",
+    "Unavailable",
+    "again",
+    "status_of",
+]
 
 
 class ServiceError(SurefootError):
@@ -55,18 +65,40 @@ class Unauthorized(ServiceError):
     """
 
 
-class Unavailable(ServiceError):
-    """The database does not answer, or too many wrote at once: try again in a moment.
+class TooLarge(ServiceError):
+    """More than may be stored.
 
-    >>> issubclass(Unavailable, ServiceError)
+    >>> issubclass(TooLarge, ServiceError)
     True
     """
+
+
+class TooMany(ServiceError):
+    """More at once than one tenant may have: try again when some are done.
+
+    >>> issubclass(TooMany, ServiceError)
+    True
+    """
+
+
+class Unavailable(ServiceError):
+    """The database does not answer, too many wrote at once, or the work took too long: try again ``after`` seconds.
+
+    >>> Unavailable("the database is busy", after=5).after
+    5
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, after: int = 1) -> None:
+        super().__init__(message, status=status)
+        self.after = after
 
 
 STATUS: dict[type[Exception], int] = {
     NotFound: 404,
     Conflict: 409,
     Unauthorized: 401,
+    TooLarge: 413,
+    TooMany: 429,
     Unavailable: 503,
     errors.NoData: 409,
     errors.PendingQuery: 409,

@@ -337,6 +337,7 @@ class Server(uvicorn.Server):
         running = set(self.server_state.tasks)
         while running and not self.force_exit and time.monotonic() < until:
             _, running = await asyncio.wait(running, timeout=0.1)
+        self.service.pool.close()  # a task that is cancelled would wait for its worker
         for task in set(self.server_state.tasks):
             task.cancel()  # the guard answers
         await super().shutdown(sockets)

@@ -1,7 +1,9 @@
 """Studies at work: policies in memory, rebuilt from the events in the database whenever these are ahead.
 
 A policy writes through :class:`TableJournal`: its events are in the database before it remembers them itself. When
-another server was faster, nothing was written; the policy reads what is new and the work is done again.
+another server was faster, nothing was written; the policy reads what is new and the work is done again. When the
+database no longer holds the events that the policy remembers (a backup was restored, a fail-over lost transactions),
+the policy is made anew from those that are there.
 
 >>> from surefoot.serve.store import Store
 >>> store = Store("sqlite://")
@@ -23,7 +25,7 @@ import random
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import surefoot
@@ -33,8 +35,8 @@ from surefoot.loop.journal import Journal, dumps, loads
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import Record
 from surefoot.loop.state import unpack
-from surefoot.serve.failures import Conflict, Unavailable
-from surefoot.serve.store import Moved, Store, new_id, now
+from surefoot.serve.failures import Conflict, ServiceError, Unavailable
+from surefoot.serve.store import Mark, Moved, Store, chain, new_id, now
 from surefoot.serve.wire import oriented
 
 __all__ = [
@@ -44,8 +46,10 @@ __all__ = [
     "digest",
     "domain_of",
     "of_negated",
+    "of_the_program",
     "options_of",
     "policy_named",
+    "rebuilding",
     "scratch",
     "stored_options",
     "understood",
@@ -72,6 +76,16 @@ def policy_named(name: str) -> type[Policy]:
     shipped = [getattr(surefoot, known) for known in surefoot.__all__]
     known = [k.__name__ for k in shipped if inspect.isclass(k) and issubclass(k, Policy) and not inspect.isabstract(k)]
     raise ValueError(f"there is no policy {name[:100]!r}; there are {', '.join(known)}")
+
+
+def of_the_program(name: str) -> bool:
+    """Whether a policy was registered by the program that the service runs in: no other process knows it.
+
+    >>> of_the_program("GPUCB")
+    False
+    """
+    kind = Record.registry.get(name)
+    return kind is not None and not kind.__module__.startswith("surefoot.")
 
 
 def domain_of(data: Mapping[str, Any]) -> Domain:
@@ -155,10 +169,12 @@ class TableJournal(Journal):
     True
     """
 
-    def __init__(self, store: Store, row: Mapping[str, Any], policy: Policy, version: int = 0) -> None:
+    def __init__(self, store: Store, row: Mapping[str, Any], policy: Policy) -> None:
         super().__init__(row["id"], direction=policy.direction)
-        self.store, self.id, self.policy, self.version = store, row["id"], policy, version
+        self.store, self.id, self.policy = store, row["id"], policy
         self._turns = of_negated(row)
+        self.version, self.hash = 0, ""  # of the events that the policy knows
+        self.stored = ""  # the hash in the database: of 0.1 there is none, of events that somebody repaired another one
         self.best: float | None = None
         self.answer: Callable[[list[dict[str, Any]]], Mapping[str, str]] | None = None
         self._together: list[dict[str, Any]] | None = None
@@ -188,15 +204,23 @@ class TableJournal(Journal):
         finally:
             self._together = None
 
+    @property
+    def mark(self) -> Mark:
+        """Where the study must stand in the database for the policy to be abreast of it."""
+        return Mark(self.version, self.stored)
+
+    def seen(self, lines: Sequence[str], events: list[dict[str, Any]], stored: str) -> None:
+        """Note events that were read."""
+        self.best = self._best(events)
+        self.version, self.hash, self.stored = self.version + len(lines), chain(self.hash, lines), stored
+
     def _write(self, events: list[dict[str, Any]]) -> None:
         counts, self._counts = self._counts, {}
-        best = self._best(events)
-        events = [self._told(event) for event in events]
+        best, lines = self._best(events), [dumps(self._told(event)) for event in events]
         answer = None if self.answer is None else self.answer(events)
-        self.store.append(
-            self.id, self.version, events, counts=counts, best=best if best != self.best else None, answer=answer
-        )
-        self.best, self.version = best, self.version + len(events)
+        hash, new = chain(self.hash, lines), best if best != self.best else None
+        self.store.append(self.id, self.mark, lines, hash=hash, counts=counts, best=new, answer=answer)
+        self.best, self.version, self.hash, self.stored = best, self.version + len(lines), hash, hash
 
     def _count(self, event: Mapping[str, Any]) -> None:
         change = {"asked": {"pending": 1}, "cancelled": {"pending": -1}}.get(event["event"], {})
@@ -227,7 +251,7 @@ class LiveStudy:
         self.lock = threading.Lock()
         self.row: dict[str, Any] = {}
         self._kept: dict[Any, Any] = {}
-        self._kept_at = -1
+        self._kept_at = Mark(-1, "")
         self.made: Any = None  # the policy, or what has one
         self._policy: Policy | None = None
         self.journal: TableJournal | None = None
@@ -253,8 +277,8 @@ class LiveStudy:
 
     def once(self, what: Any, make: Callable[[], T]) -> T:
         """Return what was worked out of the policy before, if there was no event since; else work it out."""
-        if self._kept_at != self.writer.version:
-            self._kept, self._kept_at = {}, self.writer.version
+        if self._kept_at != (at := Mark(self.writer.version, self.writer.hash)):
+            self._kept, self._kept_at = {}, at
         if what not in self._kept:
             if len(self._kept) >= _KEPT:  # whoever looks at it in many ways does not fill the memory
                 self._kept.clear()
@@ -266,23 +290,44 @@ class LiveStudy:
         """Drop the policy: it is rebuilt when it is needed again."""
         self.made, self._policy, self.journal = None, None, None
 
-    def catch_up(self, store: Store, build: Callable[[Mapping[str, Any]], Any]) -> None:
-        """Rebuild the policy, or let it read the events it has not seen."""
-        if self._policy is None or self.journal is None:
-            self.made = build(self.row)
-            policy: Policy = self.made if isinstance(self.made, Policy) else self.made.policy
-            self.journal = TableJournal(store, self.row, policy)
-            policy.journal = self.journal
-            self._policy = policy
-        if self.journal.version != self.row["version"]:
-            new = [self.journal._told(event) for event in store.events(self.id, after=self.journal.version)]
-            try:
-                self._policy._replay(new)
-            except BaseException:
-                self.forget()
-                raise
-            self.journal.best = self.journal._best(new)
-            self.journal.version += len(new)
+    def follow(self, store: Store) -> bool:
+        """Let the policy read the events it has not seen; False where it must be made anew.
+
+        The row says where the study stands. What the policy remembers must be how it came there: a study that fell
+        back, or went another way since, has another hash.
+        """
+        journal = self.journal
+        if journal is None:
+            return False
+        if journal.mark == (self.row["version"], self.row["hash"]):
+            return True
+        if self.row["version"] > journal.version:
+            lines = store.lines(self.id, after=journal.version, until=self.row["version"])
+            if chain(journal.hash, lines) == self.row["hash"]:
+                self._read(lines)
+                return True
+        self.forget()
+        return False
+
+    def rebuild(self, store: Store, build: Callable[[Mapping[str, Any]], Any]) -> None:
+        """Make the policy anew from the events in the database; ``row`` is whole."""
+        lines = store.lines(self.id, until=self.row["version"])
+        if len(lines) != self.row["version"]:
+            raise Moved
+        self.made = build(self.row)
+        self._policy = self.made if isinstance(self.made, Policy) else self.made.policy
+        self._policy.journal = self.journal = TableJournal(store, self.row, self._policy)
+        self._kept_at = Mark(-1, "")
+        self._read(lines)
+
+    def _read(self, lines: Sequence[str]) -> None:
+        events = [self.writer._told(loads(line)) for line in lines]
+        try:
+            self.policy._replay(events)
+        except BaseException:
+            self.forget()
+            raise
+        self.writer.seen(lines, events, self.row["hash"])
 
     def close_to(self, what: str) -> None:
         """Refuse what a closed study does not do."""
@@ -309,8 +354,17 @@ class Live:
         """Policies in memory."""
         return len(self._studies)
 
-    def create(
-        self,
+    def create(self, tenant: str, *, key: str | None = None, **fields: Any) -> str:
+        """Check everything by building the policy once, then store the study and return its id."""
+        if key is not None and (known := self.known(tenant, key, fields)) is not None:
+            return known
+        row = self.row(tenant, **fields)
+        with understood(row["policy"]):
+            row["seed"] = str(self.build(row).seed)
+        return self.enter(row, key, fields)
+
+    @staticmethod
+    def row(
         tenant: str,
         *,
         name: str,
@@ -319,13 +373,13 @@ class Live:
         options: Mapping[str, Any] | None = None,
         direction: str = "maximize",
         seed: int | None = None,
-        key: str | None = None,
-    ) -> str:
-        """Check everything by building the policy once, then store the study and return its id."""
-        request = digest([name, policy, domain, options, direction, seed])
-        if key is not None and (known := self.store.answered(f"create:{tenant}", key, request)) is not None:
-            return str(known["id"])
-        row = {
+    ) -> dict[str, Any]:
+        """Return the row of a new study, of which nothing was checked yet.
+
+        >>> Live.row("physics", name="beam", policy="SobolSearch", domain={})["state"]
+        'open'
+        """
+        return {
             "id": new_id(),
             "kind": "study",
             "tenant": tenant,
@@ -338,27 +392,26 @@ class Live:
             "state": "open",
             "created": now(),
         }
-        with understood(policy):
-            row["seed"] = str(self.build(row).seed)
+
+    def known(self, tenant: str, key: str, fields: Mapping[str, Any]) -> str | None:
+        """Return the id of the study that was made for the same request before."""
+        found = self.store.answered(f"create:{tenant}", key, _creation(fields))
+        return None if found is None else str(found["id"])
+
+    def enter(self, row: Mapping[str, Any], key: str | None, fields: Mapping[str, Any]) -> str:
+        """Store a study that was checked, and return its id."""
         more = []
         if key is not None:
             from surefoot.serve.tables import answers
 
-            answer = dumps({"id": row["id"]})
-            more = [(answers, {"scope": f"create:{tenant}", "key": key, "request": request, "answer": answer})]
+            scope, answer = f"create:{row['tenant']}", dumps({"id": row["id"]})
+            more = [(answers, {"scope": scope, "key": key, "request": _creation(fields), "answer": answer})]
         try:
             self.store.create(row, more=more)
         except Moved:  # the same request, sent again before the first was done
-            return self.create(
-                tenant,
-                name=name,
-                policy=policy,
-                domain=domain,
-                options=options,
-                direction=direction,
-                seed=seed,
-                key=key,
-            )
+            if key is not None and (known := self.known(row["tenant"], key, fields)) is not None:
+                return known
+            raise
         return str(row["id"])
 
     @staticmethod
@@ -382,15 +435,21 @@ class Live:
         study = self._get(id)
         with study.lock:
             for attempt in range(_TRIES):
-                study.row = row if study.journal is not None else self.store.study(tenant, id, kind)
-                study.catch_up(self.store, build or self.build)
+                study.row = row
                 try:
+                    if not study.follow(self.store):
+                        study.row = self.store.study(tenant, id, kind)
+                        study.rebuild(self.store, rebuilding(build or self.build))
                     return act(study)
                 except Moved:
                     if attempt > 2:
                         time.sleep(random.uniform(0.0, 0.02 * min(attempt, 10)))
                     row = self.store.study(tenant, id, kind, whole=False)
         raise Unavailable("too many servers write to this study at once; try again in a moment")
+
+    def find(self, id: str) -> LiveStudy | None:
+        """Return a study that is in memory."""
+        return self._studies.get(id)
 
     def drop(self, id: str) -> None:
         """Forget a study, as one that was deleted."""
@@ -405,6 +464,34 @@ class Live:
             for other in idle[: max(len(self._studies) - self.cached, 0)]:
                 del self._studies[other]
             return study
+
+
+def rebuilding(build: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
+    """Say of a study that this release cannot make again which release made it.
+
+    >>> rebuilding(Live.build)({"policy": "OldUCB", "release": "0.1.0", "options": "{}"})
+    Traceback (most recent call last):
+    ...
+    surefoot.serve.failures.Conflict: this study was begun with surefoot 0.1.0, and surefoot ... cannot ...
+    """
+
+    def again(row: Mapping[str, Any]) -> T:
+        try:
+            with understood(row["policy"]):
+                return build(row)
+        except ServiceError:
+            raise
+        except (SurefootError, ValueError, TypeError) as error:
+            who = f"begun with surefoot {row['release']}, and surefoot {surefoot.__version__}"
+            raise Conflict(f"this study was {who} cannot go on with it (policy {row['policy']}): {error}") from None
+
+    return again
+
+
+def _creation(fields: Mapping[str, Any]) -> str:
+    """By what the request that makes a study is known."""
+    whole = {"options": None, "direction": "maximize", "seed": None, **fields}
+    return digest([whole[name] for name in ("name", "policy", "domain", "options", "direction", "seed")])
 
 
 def scratch(policy: str = "SobolSearch", **options: Any) -> LiveStudy:

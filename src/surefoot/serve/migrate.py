@@ -36,6 +36,7 @@ def migrate(engine: Engine, revision: str = "head") -> None:
     """
     with engine.begin() as connection:  # SQLite: the write lock from the start
         if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL lock_timeout = 0"))  # another server may be at it, however long it takes
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         _upgrade(connection, revision)
 

@@ -11,7 +11,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -27,7 +27,7 @@ from surefoot.serve.store import Moved, Store, new_id, now
 from surefoot.serve.studies import described
 from surefoot.serve.tables import answers, chunks, releases, studies
 
-__all__ = ["KIND", "Runs", "answer", "ask", "close"]
+__all__ = ["KIND", "Runs", "answer", "ask", "close", "modeler"]
 
 KIND = "outsourced"
 
@@ -109,12 +109,14 @@ class Runs:
                 if total > self.largest:
                     raise ValueError(f"a release has at most {self.largest} numbers")
                 connection.execute(sa.update(releases).where(releases.c.study == id).values(size=total))
+                size = 11 * total  # 8 bytes of a number are nearly 11 of base64
+                connection.execute(sa.update(studies).where(studies.c.id == id).values(bytes=size))
         except IntegrityError:  # the same part, sent again before the first was stored
             return self.put(tenant, id, part, body)
         return {"part": part, "numbers": int(total)}
 
-    def start(self, tenant: str, id: str, body: Start) -> dict[str, Any]:
-        """Put the parts together, check them, and open the run; the same again changes nothing."""
+    def check(self, tenant: str, id: str, body: Start) -> dict[str, Any] | None:
+        """Put the parts together and check them; for a run that was started with them before, return how it stands."""
         row = self.store.study(tenant, id, KIND)
         header = {name: value for name, value in body.release.items() if name != "rows"}
         if row["state"] != "new":
@@ -122,12 +124,20 @@ class Runs:
             if (known["sha256"], loads(known["header"])) != (body.sha256, header):
                 raise Conflict("this run was started with another release")
             return self.described(tenant, id)
-        release = self._assembled(id, header, body.sha256)
+        release = Release.from_wire(self._assembled(id, header, body.sha256))
         asks = self._release(id)["asks"]
         if release.asks != asks:
             raise ValueError(f"this run was begun with {asks} asks, the release says {release.asks}")
-        with understood(row["policy"]):
-            seed = str(_modeler(row, release).policy.seed)
+        return None
+
+    def whole(self, tenant: str, id: str, body: Start) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return a run and the release it is to be started with, for making its modeler."""
+        header = {name: value for name, value in body.release.items() if name != "rows"}
+        return self.store.study(tenant, id, KIND), self._assembled(id, header, body.sha256)
+
+    def open(self, tenant: str, id: str, body: Start, seed: str) -> dict[str, Any] | None:
+        """Open a run whose release and policy were checked; None where somebody else did meanwhile."""
+        header = {name: value for name, value in body.release.items() if name != "rows"}
         with self.store.writing() as connection:
             still = (studies.c.id == id) & (studies.c.state == "new")
             opened = {"state": "open", "seed": seed, "updated": now()}
@@ -135,14 +145,18 @@ class Runs:
             if done:
                 values = {"header": dumps(header), "sha256": body.sha256}
                 connection.execute(sa.update(releases).where(releases.c.study == id).values(**values))
-        return self.described(tenant, id) if done else self.start(tenant, id, body)  # started meanwhile
+        return self.described(tenant, id) if done else None
 
     def build(self, row: Mapping[str, Any]) -> Modeler:
         """Return the modeler of a run, before its first event."""
-        known = self._release(row["id"])
+        return modeler(row, Release.from_wire(self.material(row["id"])))
+
+    def material(self, id: str) -> dict[str, Any]:
+        """Return the release of a run that was started, as its owner sent it."""
+        known = self._release(id)
         if known["header"] is None:
             raise Conflict("this run is not started: upload the release and start it")
-        return _modeler(row, self._assembled(row["id"], loads(known["header"]), known["sha256"]))
+        return self._assembled(id, loads(known["header"]), known["sha256"])
 
     def closed(self, id: str, index: int | None) -> None:
         """Note that a run is over, and which row it named."""
@@ -167,7 +181,7 @@ class Runs:
         with self.store.reading() as connection:
             return dict(connection.execute(sa.select(releases).where(releases.c.study == id)).mappings().one())
 
-    def _assembled(self, id: str, header: Mapping[str, Any], sha256: str) -> Release:
+    def _assembled(self, id: str, header: Mapping[str, Any], sha256: str) -> dict[str, Any]:
         """The release, from its header and its parts."""
         what = sa.select(chunks.c.part, chunks.c.content).where(chunks.c.study == id).order_by(chunks.c.part)
         with self.store.reading() as connection:
@@ -177,7 +191,7 @@ class Runs:
         content = b"".join(base64.b64decode(part.content) for part in parts)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise ValueError("the rows that arrived do not have this SHA-256")
-        return Release.from_wire({**header, "rows": base64.b64encode(content).decode("ascii")})
+        return {**header, "rows": base64.b64encode(content).decode("ascii")}
 
 
 def ask(study: LiveStudy) -> dict[str, Any]:
@@ -213,23 +227,26 @@ def answer(study: LiveStudy, body: Measured) -> dict[str, Any]:
     return {"version": study.writer.version}
 
 
-def close(study: LiveStudy, runs: Runs) -> dict[str, Any]:
-    """Return the row to use, and end the run.
+def close(study: LiveStudy) -> dict[str, Any] | None:
+    """Return the message that ends the run, with the row to use; None where the run is over already.
 
-    >>> study = _scratch()
-    >>> close(study, Runs(study.writer.store, largest=100))["index"] is None  # nothing was measured
+    >>> close(_scratch())["index"] is None  # nothing was measured
     True
     """
     if study.row["state"] == "closed":  # meanwhile, by the same request sent again
-        return cast("dict[str, Any]", runs.closing(study.row["tenant"], study.id))
+        return None
     study.close_to("closing")
-    message = study.made.close()
-    runs.closed(study.id, message.index)
-    wire: dict[str, Any] = message.to_wire()
+    wire: dict[str, Any] = study.made.close().to_wire()
     return wire
 
 
-def _modeler(row: Mapping[str, Any], release: Release) -> Modeler:
+def modeler(row: Mapping[str, Any], release: Release) -> Modeler:
+    """Make the modeler of a run, before its first event.
+
+    >>> row = {"seed": "0", "policy": "RandomSearch", "options": "{}"}
+    >>> modeler(row, Release("k3", np.eye(3), asks=2)).policy.seed
+    0
+    """
     seed = int(row["seed"]) if row["seed"] else None
     return Modeler(release, policy_named(row["policy"]), **options_of(row), seed=seed)
 
@@ -250,5 +267,7 @@ def _scratch() -> LiveStudy:
     wire = release.to_wire()
     content = base64.b64decode(rows := wire.pop("rows"))
     runs.put("scratch", id, 0, Chunk(rows=rows))
-    runs.start("scratch", id, Start(release=wire, sha256=hashlib.sha256(content).hexdigest()))
+    start = Start(release=wire, sha256=hashlib.sha256(content).hexdigest())
+    runs.check("scratch", id, start)
+    runs.open("scratch", id, start, seed="0")
     return Live(store, cached=1).use("scratch", id, lambda study: study, kind=KIND, build=runs.build)

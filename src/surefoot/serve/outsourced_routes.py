@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from surefoot.serve import answers, outsourced
+from surefoot.serve import answers
 from surefoot.serve.bodies import Checked
 from surefoot.serve.outsourced import KIND, Runs
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
@@ -25,7 +25,8 @@ def _runs(service: Service) -> Runs:
 @router.post("", status_code=201, response_model=answers.Run, summary="Begin an outsourced run.")
 async def create(service: Served, caller: Writer, body: NewRun) -> Json:
     """Begin a run; its release is uploaded next."""
-    return Json(await service.light(_runs(service).create, caller.tenant, body), 201)
+    await service.light(service.quotas.begin, caller.tenant)
+    return Json(await service.write(_runs(service).create, caller.tenant, body), 201)
 
 
 @router.get("", response_model=answers.Runs, summary="List outsourced runs, the newest first.")
@@ -44,7 +45,7 @@ async def show(service: Served, caller: Reader, run: str) -> Json:
 @router.delete("/{run}", status_code=204, summary="Delete a run, its release and its answers.")
 async def delete(service: Served, caller: Writer, run: str) -> Response:
     """Delete a run for good."""
-    await service.light(service.store.delete, caller.tenant, run, KIND)
+    await service.write(service.store.delete, caller.tenant, run, KIND)
     service.live.drop(run)
     return Response(status_code=204)
 
@@ -52,27 +53,32 @@ async def delete(service: Served, caller: Writer, run: str) -> Response:
 @router.put("/{run}/chunks/{k}", response_model=answers.Stored, summary="Upload a part of the release.")
 async def put(service: Served, caller: Writer, run: str, k: Annotated[int, Path(ge=0, le=99_999)], body: Chunk) -> Json:
     """Store rows of the release; the same part again replaces it."""
-    return Json(await service.light(_runs(service).put, caller.tenant, run, k, body))
+    await service.light(service.quotas.room, caller.tenant)
+    return Json(await service.write(_runs(service).put, caller.tenant, run, k, body))
 
 
 @router.post("/{run}/start", response_model=answers.Run, summary="Check the release and open the run.")
 async def start(service: Served, caller: Writer, run: str, body: Start) -> Json:
     """Open a run whose release is complete."""
-    return Json(await service.heavy(_runs(service).start, caller.tenant, run, body))
+    runs = _runs(service)
+    done = await service.light(runs.check, caller.tenant, run, body)
+    if done is None:
+        row, release = await service.light(runs.whole, caller.tenant, run, body)
+        seed = await service.seed(caller, row, release)
+        done = await service.write(runs.open, caller.tenant, run, body, seed)
+    return Json(done or await service.light(runs.check, caller.tenant, run, body))  # started meanwhile
 
 
 @router.post("/{run}/ask", response_model=answers.Row, summary="Ask which row to measure.")
 async def ask(service: Served, caller: Writer, run: str) -> Json:
     """Return a step and a row's number: the same until it is answered."""
-    done = service.use(caller, run, outsourced.ask, heavy=True, kind=KIND, build=_runs(service).build)
-    return Json(await done)
+    return Json(await service.use(caller, run, "outsourced ask", kind=KIND))
 
 
 @router.post("/{run}/answer", response_model=answers.Version, summary="Answer with the value of a row.")
 async def answer(service: Served, caller: Writer, run: str, body: Measured) -> Json:
     """Take the value of a step in; the same again changes nothing."""
-    done = service.use(caller, run, lambda study: outsourced.answer(study, body), kind=KIND, build=_runs(service).build)
-    return Json(await done)
+    return Json(await service.use(caller, run, "outsourced answer", body, light=True, kind=KIND))
 
 
 @router.post("/{run}/close", response_model=answers.Closed, summary="End a run, and learn which row to use.")
@@ -80,9 +86,7 @@ async def close(service: Served, caller: Writer, run: str) -> Json:
     """Return the number of the row to use, null if nothing was measured."""
     runs = _runs(service)
     done = await service.light(runs.closing, caller.tenant, run)
-    if done is None:
-        act = service.use(
-            caller, run, lambda study: outsourced.close(study, runs), heavy=True, kind=KIND, build=runs.build
-        )
-        done = await act
-    return Json(done)
+    if done is None and (message := await service.use(caller, run, "outsourced close", kind=KIND)) is not None:
+        await service.write(runs.closed, run, message["index"])
+        done = message
+    return Json(done or await service.light(runs.closing, caller.tenant, run))

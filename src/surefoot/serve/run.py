@@ -70,11 +70,14 @@ def serve(
     )
     settings = settings or Settings()
     files = {"ssl_certfile": certfile, "ssl_keyfile": keyfile}
+    app = create_app(store, settings)
+    app.state.service.pool.start()
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            server = Server(create_app(store, settings), settings, host=host, port=port, **files)
+            server = Server(app, settings, host=host, port=port, **files)
             server.run()
     finally:
+        app.state.service.pool.close()
         store.close()
 
 

@@ -1,7 +1,8 @@
 """The database of the service: SQLite in a file, or PostgreSQL.
 
 A write is one transaction, durable when the call returns. On SQLite there is one writer at a time (write-ahead log,
-readers go on meanwhile); on PostgreSQL several servers may write, and a study's version says who was first.
+readers go on meanwhile); on PostgreSQL several servers may write, and a study's :class:`Mark` says who was first, and
+whether the database still holds what a server remembers. Nobody waits for a lock longer than some seconds.
 
 >>> store = Store("sqlite://")
 >>> store.migrate()
@@ -12,13 +13,14 @@ readers go on meanwhile); on PostgreSQL several servers may write, and a study's
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
@@ -34,16 +36,33 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as NoConnection
 from sqlalchemy.pool import StaticPool
 
+import surefoot
 from surefoot.loop.errors import MissingExtra
-from surefoot.loop.journal import dumps, loads
+from surefoot.loop.journal import loads
 from surefoot.serve.failures import Conflict, NotFound, Unavailable
 from surefoot.serve.tables import answers, events, studies, tokens
 
-__all__ = ["Moved", "Store", "new_id", "now"]
+__all__ = ["Mark", "Moved", "Store", "chain", "new_id", "now"]
 
 
-_BRIEF = [column for column in studies.c if column.name != "domain"]
-
+_BRIEF = [column for column in studies.c if column.name not in ("domain", "options")]
+_GIVEN = sa.bindparam  # statements of every request are put together once
+_MINE = (studies.c.id == _GIVEN("id")) & (studies.c.tenant == _GIVEN("of")) & (studies.c.kind == _GIVEN("sort"))
+_STUDY = {True: sa.select(*studies.c).where(_MINE), False: sa.select(*_BRIEF).where(_MINE)}
+_LINES = sa.select(events.c.event).where(events.c.study == _GIVEN("id"), events.c.sequence >= _GIVEN("after"))
+_LINES = _LINES.where(events.c.sequence < _GIVEN("until")).order_by(events.c.sequence)
+_ANSWER = sa.select(answers.c.request, answers.c.answer)
+_ANSWER = _ANSWER.where(answers.c.scope == _GIVEN("of"), answers.c.key == _GIVEN("name"))
+_TOKEN = sa.select(tokens).where(tokens.c.id == _GIVEN("name"))
+_APPEND = (
+    sa.update(studies)
+    .where(studies.c.id == _GIVEN("of"), studies.c.state == "open")
+    .where(studies.c.version == _GIVEN("was"), studies.c.hash == _GIVEN("known"))
+    .values(version=_GIVEN("next"), hash=_GIVEN("new"), updated=_GIVEN("moment"))
+    .values(best=sa.func.coalesce(_GIVEN("better", type_=studies.c.best.type), studies.c.best))
+    .values({name: studies.c[name] + _GIVEN(f"more_{name}") for name in ("told", "failed", "pending", "bytes")})
+)
+_BUSY = 5.0  # seconds that a write waits for others: less than any request may take
 
 log = logging.getLogger("surefoot.serve")
 
@@ -56,6 +75,28 @@ class Moved(Exception):
     ...
     surefoot.serve.store.Moved
     """
+
+
+class Mark(NamedTuple):
+    """Where a study stands: the number of its events, and the hash stored with them.
+
+    >>> Mark(0, "").version
+    0
+    """
+
+    version: int
+    hash: str
+
+
+def chain(hash: str, lines: Sequence[str]) -> str:
+    """Return the hash over all events, given that over those before these: each covers the ones before it.
+
+    >>> chain(chain("", ["a"]), ["b"]) == chain("", ["a", "b"]) != chain("", ["b", "a"])
+    True
+    """
+    for line in lines:
+        hash = hashlib.sha256(f"{hash}\n{line}".encode()).hexdigest()
+    return hash
 
 
 def now() -> str:
@@ -98,9 +139,10 @@ class Store:
         self.engine = _engine(url, pool)
         self.kind = self.engine.dialect.name
         self.local = self.kind == "sqlite"
-        self._writing = threading.RLock() if self.local else contextlib.nullcontext()
+        self._open = threading.local()  # the connection that each thread reads from, if any
+        self._writing = threading.RLock() if self.local else None
         # A database in memory is one connection, which one thread uses at a time.
-        self._reading = self._writing if isinstance(self.engine.pool, StaticPool) else contextlib.nullcontext()
+        self._reading = self._writing if isinstance(self.engine.pool, StaticPool) else None
 
     def migrate(self) -> None:
         """Make or update the tables; where the database cannot be used, the error says why."""
@@ -119,17 +161,24 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection to read from."""
-        with self._trouble(), self._reading, self.engine.connect() as connection:
+        """A connection to read from: the same one within a block that reads several times."""
+        if (known := getattr(self._open, "connection", None)) is not None:
+            yield known
+            return
+        with self._trouble(), _alone(self._reading), self.engine.connect() as connection:
             if self.local:
                 connection = connection.execution_options(reading=True)
-            yield connection
+            self._open.connection = connection
+            try:
+                yield connection
+            finally:
+                self._open.connection = None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """One transaction, durable at the end of the block; undone by an exception."""
         # Threads of this process wait here in turn: SQLite's own waiting is by sleeping and trying again.
-        with self._trouble(), self._writing, self.engine.begin() as connection:
+        with self._trouble(), _alone(self._writing), self.engine.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -154,6 +203,9 @@ class Store:
         """Insert a new study, and rows of other tables with it; :class:`Moved` where one of them is there already."""
         fresh = {
             "version": 0,
+            "hash": "",
+            "release": surefoot.__version__,
+            "bytes": len(row["domain"]) + len(row["options"]),
             "told": 0,
             "failed": 0,
             "pending": 0,
@@ -172,14 +224,12 @@ class Store:
     def study(self, tenant: str, id: str, kind: str = "study", *, whole: bool = True) -> dict[str, Any]:
         """Return the row of a study, or raise :class:`NotFound`, for a stranger's study as for none.
 
-        Its domain, which may be a long list of points, is left out of a row that is not ``whole``.
+        Its domain and options, which may be long lists of points, are left out of a row that is not ``whole``.
         """
-        what = (studies.c.id == id) & (studies.c.tenant == tenant) & (studies.c.kind == kind)
         row = None
         if id.isalnum() and id.isascii():
             with self.reading() as connection:
-                columns = studies.c if whole else _BRIEF
-                row = connection.execute(sa.select(*columns).where(what)).mappings().first()
+                row = connection.execute(_STUDY[whole], {"id": id, "of": tenant, "sort": kind}).mappings().first()
         if row is None:
             raise NotFound("there is no such study" if kind == "study" else "there is no such outsourced run")
         return dict(row)
@@ -194,6 +244,13 @@ class Store:
         with self.reading() as connection:
             found = connection.execute(what.order_by(studies.c.id.desc()).limit(limit)).mappings().all()
         return [dict(row) for row in found]
+
+    def taken(self, tenant: str) -> tuple[int, int]:
+        """Return how many studies a tenant has, and how many bytes they take."""
+        what = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(studies.c.bytes), 0))
+        with self.reading() as connection:
+            count, size = connection.execute(what.where(studies.c.tenant == tenant)).one()
+        return int(count), int(size)
 
     def update(self, id: str, **values: Any) -> None:
         """Change columns of a study that no event decides."""
@@ -211,48 +268,52 @@ class Store:
 
     # -- events ------------------------------------------------------------------------------------------------------
 
+    def lines(self, id: str, *, after: int = 0, until: int | None = None) -> list[str]:
+        """Return the events of a study from number ``after`` on, before number ``until``, as they are stored."""
+        given = {"id": id, "after": after, "until": 2**31 - 1 if until is None else min(until, 2**31 - 1)}
+        with self.reading() as connection:
+            return list(connection.execute(_LINES, given).scalars().all())
+
     def events(self, id: str, *, after: int = 0, limit: int | None = None) -> list[dict[str, Any]]:
         """Return the events of a study from number ``after`` on."""
-        what = sa.select(events.c.event).where(events.c.study == id, events.c.sequence >= after)
-        with self.reading() as connection:
-            lines = connection.execute(what.order_by(events.c.sequence).limit(limit)).scalars().all()
-        return [loads(line) for line in lines]
+        return [loads(line) for line in self.lines(id, after=after, until=None if limit is None else after + limit)]
 
     def append(
         self,
         id: str,
-        version: int,
-        new: Sequence[Mapping[str, Any]],
+        mark: Mark,
+        lines: Sequence[str],
         *,
+        hash: str,
         counts: Mapping[str, int],
         best: float | None = None,
         answer: Mapping[str, str] | None = None,
     ) -> None:
-        """Append events after number ``version`` − 1; raises :class:`Moved`, and writes nothing, if there are more.
+        """Append events to a study that stands at ``mark``; raises :class:`Moved`, and writes nothing, if it does not.
 
-        ``counts`` are added to the columns of the study; ``answer`` is remembered in the same transaction.
+        ``hash`` is that over all events, the new ones included; ``counts`` are added to the columns of the study;
+        ``answer`` is remembered in the same transaction.
         """
-        changes: dict[str, Any] = {name: studies.c[name] + change for name, change in counts.items() if change}
-        if best is not None:
-            changes["best"] = best
-        mine = (studies.c.id == id) & (studies.c.version == version) & (studies.c.state == "open")
-        with self.writing() as connection:
-            done = connection.execute(
-                sa.update(studies).where(mine).values(version=version + len(new), updated=now(), **changes)
-            )
-            if done.rowcount != 1:
-                raise Moved
-            rows = [{"study": id, "sequence": version + i, "event": dumps(line)} for i, line in enumerate(new)]
-            if rows:
-                connection.execute(sa.insert(events), rows)
-            if answer is not None:
-                connection.execute(sa.insert(answers).values(**answer))
+        size = sum(map(len, lines)) + (0 if answer is None else len(answer["answer"]))
+        changes = {"of": id, "was": mark.version, "known": mark.hash, "next": mark.version + len(lines), "new": hash}
+        changes |= {f"more_{name}": counts.get(name, 0) for name in ("told", "failed", "pending")}
+        changes |= {"more_bytes": size, "better": best, "moment": now()}
+        rows = [{"study": id, "sequence": mark.version + i, "event": line} for i, line in enumerate(lines)]
+        try:
+            with self.writing() as connection:
+                if connection.execute(_APPEND, changes).rowcount != 1:
+                    raise Moved
+                if rows:
+                    connection.execute(sa.insert(events), rows)
+                if answer is not None:
+                    connection.execute(sa.insert(answers), answer)
+        except IntegrityError:  # what is to be written is there already: look again
+            raise Moved from None
 
     def answered(self, scope: str, key: str, request: str) -> Any:
         """Return what was answered to the request with this key, None if it is new."""
-        what = sa.select(answers.c.request, answers.c.answer).where(answers.c.scope == scope, answers.c.key == key)
         with self.reading() as connection:
-            found = connection.execute(what).first()
+            found = connection.execute(_ANSWER, {"of": scope, "name": key}).first()
         if found is None:
             return None
         if found.request != request:
@@ -269,7 +330,7 @@ class Store:
     def token(self, id: str) -> dict[str, Any] | None:
         """Return the row of a token, whoever's it is."""
         with self.reading() as connection:
-            row = connection.execute(sa.select(tokens).where(tokens.c.id == id)).mappings().first()
+            row = connection.execute(_TOKEN, {"name": id}).mappings().first()
         return None if row is None else dict(row)
 
     def tokens(self, tenant: str | None = None) -> list[dict[str, Any]]:
@@ -299,6 +360,20 @@ class Store:
             connection.execute(sa.text("SELECT 1"))
 
 
+@contextlib.contextmanager
+def _alone(lock: Any) -> Iterator[None]:
+    """Hold a lock that some databases do not need; give up after a while."""
+    if lock is None:
+        yield
+        return
+    if not lock.acquire(timeout=_BUSY):
+        raise Unavailable("the database is busy; try again in a moment")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _engine(url: str, pool: int) -> Engine:
     """An engine with the habits this service needs."""
     try:
@@ -311,15 +386,17 @@ def _engine(url: str, pool: int) -> Engine:
         address = address.set(drivername="postgresql+psycopg")
     try:
         if address.get_backend_name() == "postgresql":
-            waits = {"connect_timeout": 10}
+            waits: dict[str, Any] = {"connect_timeout": 10}
+            if "options" not in address.query:
+                waits["options"] = f"-c lock_timeout={1000 * _BUSY:.0f}"
             return sa.create_engine(
-                address, pool_size=pool, max_overflow=pool, pool_timeout=30, pool_pre_ping=True, connect_args=waits
+                address, pool_size=pool, max_overflow=pool, pool_timeout=_BUSY, pool_pre_ping=True, connect_args=waits
             )
-        shared: dict[str, Any] = {"connect_args": {"timeout": 30, "check_same_thread": False}}
+        shared: dict[str, Any] = {"connect_args": {"timeout": _BUSY, "check_same_thread": False}}
         if address.database in (None, "", ":memory:"):
             shared["poolclass"] = StaticPool
         else:
-            shared.update(pool_size=pool, max_overflow=2 * pool)
+            shared.update(pool_size=pool, max_overflow=2 * pool, pool_timeout=_BUSY)
         engine = sa.create_engine(address, **shared)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise MissingExtra(
@@ -334,7 +411,7 @@ def _prepare(connection: Any, _record: Any) -> None:
     """A new SQLite connection: we begin transactions ourselves; a commit is on disk when it returns."""
     connection.isolation_level = None
     cursor = connection.cursor()
-    for line in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "busy_timeout = 30000"):
+    for line in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"busy_timeout = {1000 * _BUSY:.0f}"):
         cursor.execute(f"PRAGMA {line}")
     cursor.close()
 

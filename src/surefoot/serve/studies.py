@@ -17,16 +17,16 @@ from surefoot.loop.direction import turned_event
 from surefoot.loop.journal import SCHEMA, dumps, loads
 from surefoot.loop.state import pack
 from surefoot.serve.failures import Conflict
-from surefoot.serve.live import Live, LiveStudy, digest, of_negated, options_of
+from surefoot.serve.live import LiveStudy, digest, of_negated, options_of
 from surefoot.serve.schemas import Ask, Cancel, Report, Tell, TellMany
 from surefoot.serve.store import Store
 from surefoot.serve.wire import advice_out, answer_out, oriented, outcome_in, query_out
 
-__all__ = ["ask", "cancel", "described", "recommend", "report", "tell", "tell_many", "trace"]
+__all__ = ["ask", "cancel", "described", "header", "known", "recommend", "report", "tell", "tell_many", "trace"]
 
 
 def described(row: Mapping[str, Any], *, whole: bool = True) -> dict[str, Any]:
-    """Return what a list shows of a study; ``whole`` adds its domain and options.
+    """Return what a list shows of a study; ``whole`` adds its domain, its options and the release that made it.
 
     >>> row = dict.fromkeys(["id", "name", "policy", "created", "updated", "told", "pending", "failed", "stopped"])
     >>> described({**row, "direction": "minimize", "version": 2, "best": -3.0, "state": "open"}, whole=False)["best"]
@@ -40,6 +40,7 @@ def described(row: Mapping[str, Any], *, whole: bool = True) -> dict[str, Any]:
         options = pack(options_of(row)) if of_negated(row) else loads(row["options"])
         options.pop("direction", None)
         shown.update(domain=loads(row["domain"]) if row["domain"] else None, options=options)
+        shown["release"] = row["release"]
     return shown
 
 
@@ -53,9 +54,9 @@ def ask(study: LiveStudy, body: Ask) -> list[dict[str, Any]]:
     """
     study.close_to("asking")
     policy, journal = study.policy, study.writer
-    if (known := _known(study, body)) is not None:
+    if (given := _known(study, body)) is not None:
         queries = policy.queries
-        return [query_out(queries[id]) for id in known["ids"]]
+        return [query_out(queries[id]) for id in given["ids"]]
     context = {name: value for name in ("time", "at") if (value := getattr(body, name)) is not None}
     journal.answer = _remember(study, body)
     try:
@@ -157,22 +158,29 @@ def recommend(study: LiveStudy) -> dict[str, Any]:
     return study.once("answer", lambda: answer_out(study.policy.recommend()))
 
 
-def trace(store: Store, row: Mapping[str, Any], after: int, limit: int, raw: bool) -> dict[str, Any]:
-    """Return events from number ``after`` on, and with ``raw`` the header that makes a journal of them.
+def header(study: LiveStudy) -> dict[str, Any]:
+    """Return the first line of the study's journal.
+
+    >>> from surefoot.serve.live import scratch
+    >>> header(scratch())["policy"]
+    'SobolSearch'
+    """
+    return {"schema": SCHEMA, **study.policy._header()}
+
+
+def trace(store: Store, row: Mapping[str, Any], after: int, limit: int) -> dict[str, Any]:
+    """Return events from number ``after`` on.
 
     >>> from surefoot.serve.live import scratch
     >>> study = scratch()
     >>> study.policy.tell([0.5], 3.0)
-    >>> trace(study.writer.store, study.row, 0, 10, raw=False)
+    >>> trace(study.writer.store, study.row, 0, 10)
     {'next': 1, 'events': [{'event': 'told', 'x': [0.5], 'value': 3.0, 'at': ...}]}
     """
     events = store.events(row["id"], after=after, limit=limit)
     if of_negated(row):
         events = [turned_event(event) for event in events]
-    answer: dict[str, Any] = {"next": after + len(events), "events": events}
-    if raw:
-        return {**answer, "header": {"schema": SCHEMA, **Live.build(row)._header()}}
-    return answer
+    return {"next": after + len(events), "events": events}
 
 
 def _tell(study: LiveStudy, body: Tell, where: str = "") -> None:
@@ -189,11 +197,22 @@ def _tell(study: LiveStudy, body: Tell, where: str = "") -> None:
         raise type(error)(f"{where}{error}") from None
 
 
+def known(store: Store, id: str, body: Any) -> Any:
+    """Return what was answered to this request before; None for one that is new or has no key.
+
+    >>> from surefoot.serve.live import scratch
+    >>> study = scratch()
+    >>> asked = ask(study, Ask(key="k"))
+    >>> known(study.writer.store, study.id, Ask(key="k"))
+    {'ids': [0]}
+    """
+    key = getattr(body, "key", None)
+    return None if key is None else store.answered(id, key, _request(body))
+
+
 def _known(study: LiveStudy, body: Ask | Tell | TellMany) -> Any:
     """What was answered to this request before; None for a new one."""
-    if body.key is None:
-        return None
-    return study.writer.store.answered(study.id, body.key, _request(body))
+    return known(study.writer.store, study.id, body)
 
 
 def _remember(study: LiveStudy, body: Ask | Tell | TellMany) -> Any:

@@ -9,10 +9,8 @@ from starlette.responses import Response
 
 from surefoot.serve import answers, studies
 from surefoot.serve.bodies import Checked
-from surefoot.serve.live import LiveStudy
 from surefoot.serve.schemas import Ask, Cancel, NewStudy, Report, Tell, TellMany
 from surefoot.serve.service import After, Json, Limit, Reader, Served, Writer
-from surefoot.serve.view import view
 
 __all__ = ["router"]
 
@@ -24,12 +22,9 @@ Count = Annotated[int, Query(ge=0, le=2**31 - 1)]
 async def create(service: Served, caller: Writer, body: NewStudy) -> Json:
     """Begin a study of any policy on any domain."""
 
-    def work() -> dict[str, Any]:
-        fields = body.model_dump(include={"name", "policy", "options", "direction", "seed", "key"})
-        id = service.live.create(caller.tenant, domain=body.description(), **fields)
-        return studies.described(service.store.study(caller.tenant, id))
-
-    return Json(await service.heavy(work), 201)
+    fields = body.model_dump(include={"name", "policy", "options", "direction", "seed"})
+    id = await service.begin(caller, {**fields, "domain": body.description()}, body.key)
+    return Json(studies.described(await service.light(service.store.study, caller.tenant, id)), 201)
 
 
 @router.get("", response_model=answers.Studies, summary="List studies, the newest first.")
@@ -54,7 +49,7 @@ async def show(service: Served, caller: Reader, id: str) -> Json:
 @router.delete("/{id}", status_code=204, summary="Delete a study and everything told to it.")
 async def delete(service: Served, caller: Writer, id: str) -> Response:
     """Delete a study for good."""
-    await service.light(service.store.delete, caller.tenant, id)
+    await service.write(service.store.delete, caller.tenant, id)
     service.live.drop(id)
     return Response(status_code=204)
 
@@ -65,33 +60,32 @@ async def ask(service: Served, caller: Writer, id: str, body: Ask | None = None)
     body = body or Ask()
     if body.n > service.settings.largest_ask:
         raise ValueError(f"at most {service.settings.largest_ask} queries at once, got n = {body.n}")
-    queries = await service.use(caller, id, lambda study: studies.ask(study, body), heavy=True)
+    queries = await service.use(caller, id, "ask", body)
     return Json({"queries": queries})
 
 
 @router.post("/{id}/tell", response_model=answers.Version, summary="Tell what a measurement gave.")
 async def tell(service: Served, caller: Writer, id: str, body: Tell) -> Json:
     """Tell an outcome; the same again changes nothing, another one for the same query is a conflict."""
-    return Json(await service.use(caller, id, lambda study: studies.tell(study, body)))
+    return Json(await service.use(caller, id, "tell", body, light=True))
 
 
 @router.post("/{id}/tell-many", response_model=answers.Version, summary="Tell several outcomes: all, or none.")
 async def tell_many(service: Served, caller: Writer, id: str, body: TellMany) -> Json:
     """Tell several outcomes in one transaction."""
-    return Json(await service.use(caller, id, lambda study: studies.tell_many(study, body)))
+    return Json(await service.use(caller, id, "tell-many", body, light=True))
 
 
 @router.post("/{id}/report", response_model=answers.Advised, summary="Report a value of a run in progress; get advice.")
 async def report(service: Served, caller: Writer, id: str, body: Report) -> Json:
     """Report a step of a run, and learn whether to go on."""
-    advice = await service.use(caller, id, lambda study: studies.report(study, body), heavy=True)
-    return Json(advice)
+    return Json(await service.use(caller, id, "report", body))
 
 
 @router.post("/{id}/cancel", response_model=answers.Version, summary="Give a query up.")
 async def cancel(service: Served, caller: Writer, id: str, body: Cancel) -> Json:
     """Forget a pending query whose worker is gone."""
-    return Json(await service.use(caller, id, lambda study: studies.cancel(study, body)))
+    return Json(await service.use(caller, id, "cancel", body, light=True))
 
 
 @router.post("/{id}/close", response_model=answers.Study, summary="Close a study: it can be looked at, not changed.")
@@ -103,13 +97,13 @@ async def close(service: Served, caller: Writer, id: str) -> Json:
         service.store.update(id, state="closed")
         return studies.described(service.store.study(caller.tenant, id))
 
-    return Json(await service.light(work))
+    return Json(await service.write(work))
 
 
 @router.get("/{id}/recommend", response_model=answers.Point | answers.Level, summary="The policy's answer.")
 async def recommend(service: Served, caller: Reader, id: str) -> Json:
     """Return the recommended point, or the level set; a conflict while nothing was measured."""
-    return Json(await service.use(caller, id, studies.recommend, heavy=True))
+    return Json(await service.use(caller, id, "recommend"))
 
 
 @router.get("/{id}/trace", response_model=answers.Trace, summary="The events of a study.")
@@ -124,9 +118,12 @@ async def trace(
     """Return events from number ``after`` on; ``raw`` gives the journal's lines, with its header."""
 
     def work() -> dict[str, Any]:
-        return studies.trace(service.store, service.store.study(caller.tenant, id), after, limit, raw)
+        return studies.trace(service.store, service.store.study(caller.tenant, id), after, limit)
 
-    return Json(await service.light(work))
+    shown = await service.light(work)
+    if raw:
+        shown["header"] = await service.use(caller, id, "header")
+    return Json(shown)
 
 
 @router.get("/{id}/view", response_model=answers.View, summary="What the page of a study draws.")
@@ -135,8 +132,6 @@ async def show_view(
 ) -> Json:
     """Return trials, best so far, slices and map of the belief, parallel coordinates."""
 
-    def work(study: LiveStudy) -> dict[str, Any]:
-        drawn = study.once(("view", trials), lambda: view(study.policy, trials=trials))
-        return {"study": studies.described(service.store.study(caller.tenant, id)), **drawn}
-
-    return Json(await service.use(caller, id, work, heavy=True))
+    drawn = await service.use(caller, id, "view", trials)
+    row = await service.light(service.store.study, caller.tenant, id)
+    return Json({"study": studies.described(row), **drawn})

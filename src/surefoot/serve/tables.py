@@ -1,8 +1,9 @@
 """The tables of the service.
 
 ``events`` holds what a journal holds, one line per event, numbered within its study; ``studies.version`` is the number
-of the next one, and whoever appends must have seen all before it. The other columns of ``studies`` are counts that a
-list can show without reading events. ``answers`` remembers what was answered to a request that carried a key. A run
+of the next one and ``studies.hash`` a hash over all lines before it, and whoever appends must have seen these very
+lines. ``studies.release`` is the release that made the study. The other columns of ``studies`` are counts that a list
+can show without reading events. ``answers`` remembers what was answered to a request that carried a key. A run
 whose data stay with somebody else is a study too; ``releases`` and ``chunks`` hold what that party released for it.
 
 >>> sorted(metadata.tables)
@@ -11,7 +12,7 @@ whose data stay with somebody else is a study too; ``releases`` and ``chunks`` h
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, ForeignKey, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
 __all__ = ["answers", "chunks", "events", "metadata", "releases", "studies", "tokens"]
 
@@ -49,6 +50,9 @@ studies = Table(
     Column("created", String(40), nullable=False),
     Column("updated", String(40), nullable=False),
     Column("version", Integer, nullable=False),
+    Column("hash", String(64), nullable=False, server_default=""),  # empty: written by 0.1, or nothing written yet
+    Column("release", String(40), nullable=False, server_default="0.1.0"),
+    Column("bytes", BigInteger, nullable=False, server_default="0"),  # of what was stored since 0.2
     Column("told", Integer, nullable=False),
     Column("failed", Integer, nullable=False),
     Column("pending", Integer, nullable=False),

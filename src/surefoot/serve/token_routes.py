@@ -20,7 +20,7 @@ router = APIRouter(prefix="/tokens", tags=["tokens"], route_class=Checked)
 )
 async def create(service: Served, caller: Administrator, body: NewToken) -> Json:
     """Make a token for the caller's tenant."""
-    made = await service.light(tokens.create, service.store, caller.tenant, body.name, body.scope, body.expires)
+    made = await service.write(tokens.create, service.store, caller.tenant, body.name, body.scope, body.expires)
     return Json(made, 201)
 
 
@@ -36,5 +36,5 @@ async def revoke(service: Served, caller: Administrator, id: str) -> Response:
     """Make a token worthless."""
     if not (id.isalnum() and id.isascii()):
         id = ""
-    await service.light(service.store.revoke, id, caller.tenant)
+    await service.write(service.store.revoke, id, caller.tenant)
     return Response(status_code=204)

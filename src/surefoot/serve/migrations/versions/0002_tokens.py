@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0002_tokens"
-down_revision = "0001"
+down_revision = "0002_studies"
 branch_labels = None
 depends_on = None
 

@@ -130,7 +130,7 @@ class RobustReport(Policy):
         if not isinstance(perturbation, Perturbation):
             raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
         # Events are in the user's sign: everybody who reads them has the same direction.
-        shared = {"repeats": policy.repeats, "direction": policy.direction}
+        shared: dict[str, Any] = {"repeats": policy.repeats, "direction": policy.direction}
         super().__init__(policy.domain, seed=policy.seed if seed is None else seed, journal=journal, **shared)
         self._given = policy  # it stays as it is: a policy of the same configuration and seed is made inside
         self._inside: Policy | None = None

@@ -385,6 +385,6 @@ def test_a_minimized_study_of_0_1_has_its_options_turned():
     assert [event["value"] for event in store.events(id)] == [-2.0]
     row = store.study("t", id)
     assert (row["best"], described(row)["best"]) == (-2.0, 2.0)
-    assert [event["value"] for event in trace(store, row, 0, 9, raw=True)["events"]] == [2.0]
+    assert [event["value"] for event in trace(store, row, 0, 9)["events"]] == [2.0]
     again = Live(store, cached=2)
     assert again.use("t", id, lambda study: [run.value for run in study.policy.history]) == [2.0]

@@ -142,11 +142,13 @@ class Journal:
         events = [self._told(event) for event in records[1:]]
         return records[0], events, sum(len(line) + 1 for line in lines)
 
-    def open(self, header: dict[str, Any], first: Callable[[], dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    def open(
+        self, header: dict[str, Any], first: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    ) -> list[dict[str, Any]]:
         """Become the writer; return the events already there.
 
         A new file gets the header. An existing file must have the same one: a journal belongs to one policy, though
-        not to one ``device``. ``first`` gives the header as schema 1 wrote it, where that was another.
+        not to one ``device``. ``first`` says, of a header of schema 1, how it would say the same.
         """
         faces = header.get("direction", self.direction or DIRECTIONS[0])
         if self.direction not in (None, faces):
@@ -160,7 +162,7 @@ class Journal:
         try:
             found, events, end = self._scan(content)
             if found is not None and found["schema"] == 1 and first is not None:
-                header = {**header, **first()}
+                header = {**header, **first(found)}
             before, now = _run(found or header), _run(header)
             if before != now:
                 different = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))

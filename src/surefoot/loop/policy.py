@@ -164,7 +164,7 @@ class Policy(Record):
     def _header(self) -> dict[str, Any]:
         return {"direction": self.direction, **super()._header()}
 
-    def _first_header(self) -> dict[str, Any]:
+    def _first_header(self, found: Mapping[str, Any]) -> dict[str, Any]:
         return {"config": self.negated().config()} if self.direction == "minimize" else {}
 
     # -- what a subclass gives ---------------------------------------------------------------------------------------

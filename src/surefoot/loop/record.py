@@ -212,8 +212,8 @@ class Record(ABC, metaclass=_Meta):
     def _header(self) -> dict[str, Any]:
         return {"policy": type(self).__name__, "config": self.config(), "seed": self.seed}
 
-    def _first_header(self) -> dict[str, Any]:
-        """The header as schema 1 wrote it."""
+    def _first_header(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """What schema 1 wrote in a header where this release writes something else; ``found`` is one."""
         return self._header()
 
     def _open_journal(self) -> None:

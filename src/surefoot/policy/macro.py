@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack, cast
 
@@ -192,11 +193,13 @@ class MacroGPO(ModelPolicy):
         if horizon is not None:
             self._check_tree(domain)
 
-    def _first_header(self) -> dict[str, Any]:
-        # Version 0.1 had no toll, and looked four moves ahead unless told otherwise.
-        header = {**self._header(), **super()._first_header()}
-        config = {name: value for name, value in header["config"].items() if name != "toll" or value is not None}
-        return {**header, "config": {**config, "horizon": FAR if config["horizon"] is None else config["horizon"]}}
+    def _first_header(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        # Version 0.1 had no toll, and looked four moves ahead where nothing was said.
+        config = {**self.config(), **super()._first_header(found).get("config", {})}
+        said = found.get("config", {})
+        if config["horizon"] is None and said.get("horizon") == FAR:
+            config["horizon"] = FAR
+        return {"config": {name: value for name, value in config.items() if name in said or value is not None}}
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 

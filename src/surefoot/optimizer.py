@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Domain
-from surefoot.loop.errors import BudgetSpent, Exhausted, NotSupported
+from surefoot.errors import BudgetSpent, Exhausted, NotSupported
 from surefoot.loop.events import as_outcome
 from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy

@@ -10,7 +10,7 @@ import pytest
 
 import surefoot
 from surefoot import GP, SE, Box, Candidates, Choice, Client, Dives, Float, Int, Outcome, Paths, Space
-from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.serve import Conflict, NotFound
 
 SPACE = Space(rate=Float(1e-4, 1e-1, log=True), depth=Int(1, 9), kind=Choice(["a", "b"]))

@@ -15,7 +15,7 @@ read.
 
 :func:`bos2` attacks one image and :func:`attack_many` several at once, with their queries in common batches.
 :class:`BOS2` holds the options, and so does every other :class:`Attack`: the methods it is compared with are in
-``surefoot.lab.baselines``.
+``surefoot_lab.baselines``.
 """
 
 from __future__ import annotations

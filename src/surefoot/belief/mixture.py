@@ -84,6 +84,14 @@ class MixturePosterior(Posterior):
         """Mutual information, averaged over the members."""
         return float(np.mean([member.information_gain for member in self.members]))
 
+    @property
+    def noise_level(self) -> float:
+        """Noise variance of a measurement that does not bring its own, averaged over the members."""
+        return float(np.mean([member.gp.noise for member in self.members]))
+
+    def prior_variance(self, E: ArrayLike) -> float:
+        return float(np.mean([member.prior_variance(E) for member in self.members]))
+
     def solve(self, B: ArrayLike) -> Array:
         raise TypeError("a mixture has no single covariance matrix; use its members")
 

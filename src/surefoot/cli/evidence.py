@@ -30,7 +30,7 @@ def demo(
     Example:
       surefoot demo --trials 20
     """
-    from surefoot.lab.demo import demo as run
+    from surefoot.cli.demo import demo as run
 
     run(trials=trials, seed=seed, out=out)
 
@@ -63,13 +63,13 @@ def bench(
     if device is None:
         if part or size is not None or minutes is not None:
             raise ValueError("--part, --size and --minutes go with --device cpu or --device cuda")
-        from surefoot.lab.bench import bench as asks
+        from surefoot_lab.bench import bench as asks
 
         asks(quick=quick, json_file=json)
         return
     if quick:
         raise ValueError("--quick is for asks; with --device say --size small")
-    from surefoot.lab.bench_device import bench_device as parts
+    from surefoot_lab.bench_device import bench_device as parts
 
     parts(device=device, parts=part, size=size or "small", json_file=json, minutes=minutes)
 
@@ -97,7 +97,7 @@ def reproduce(
       surefoot reproduce \\
         gp-ucb/regret-bound --full
     """
-    from surefoot.lab.command import reproduce as run
+    from surefoot_lab.command import reproduce as run
 
     run(
         ids or [],
@@ -129,7 +129,7 @@ def evidence(
       surefoot evidence
       surefoot evidence results
     """
-    from surefoot.lab.evidence import evidence as run
+    from surefoot_lab.evidence import evidence as run
 
     if run(results or [], docs=docs):
         raise typer.Exit(1)

@@ -43,8 +43,8 @@ from surefoot.federated.features import SharedFeatures, draw_weights, to_unit, t
 from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions
 from surefoot.federated.schedules import Decay, Schedule
-from surefoot.loop.model import ModelOptions
 from surefoot.loop.policy import Proposal
+from surefoot.policy.legacy import ModelOptions
 from surefoot.policy.thompson import ThompsonSampling
 
 __all__ = ["Agent", "regional_start"]

@@ -40,13 +40,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
+from surefoot.errors import BudgetSpent
 from surefoot.experimental import experimental
 from surefoot.federated.aggregate import aggregate
 from surefoot.federated.features import SharedFeatures
 from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions, Weighting, effective_multiplier
 from surefoot.federated.schedules import Decay, Schedule
-from surefoot.loop.errors import BudgetSpent
 from surefoot.loop.journal import Journal
 from surefoot.loop.state import pack
 from surefoot.private.accounting import GaussianEvent

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from surefoot.arguments import one_of
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 
 __all__ = ["SCHEMA", "Journal", "check_schema", "dumps", "loads", "write_atomically"]
 

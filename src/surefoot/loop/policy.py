@@ -25,7 +25,6 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypedDict, overload
 
 import numpy as np
@@ -33,12 +32,13 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import whole
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
-from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
 from surefoot.loop.journal import Journal
 from surefoot.loop.journey import Journey
 from surefoot.loop.record import Record
-from surefoot.loop.types import Advice, Observation, Outcome, Query, Recommendation
+from surefoot.loop.trials import Trials
+from surefoot.loop.types import Advice, Observation, Outcome, Proposal, Query, Recommendation
 
 __all__ = ["Options", "Policy", "Proposal"]
 
@@ -59,24 +59,6 @@ class Options(TypedDict, total=False):
     seed: int | None
     repeats: bool
     journal: str | os.PathLike[str] | Journal | None
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a subclass returns for an ask, and what to remember about it.
-
-    It is a raw point, the index of a candidate, or on ``Paths`` the stops of a move.
-
-    >>> Proposal(index=3).x is None
-    True
-    """
-
-    x: Array | None = None
-    index: int | None = None
-    fidelity: int | None = None
-    cost: float | None = None
-    note: Mapping[str, Any] = field(default_factory=dict)
-    stops: Sequence[int] | NDArray[np.intp] | None = None
 
 
 class Policy(Record):
@@ -124,11 +106,9 @@ class Policy(Record):
             raise TypeError(f"repeats must be True or False, got {repeats!r}")
         self.domain = domain
         self.repeats = bool(repeats)
-        self._queries: list[Query] = []
-        self._pending: dict[int, Query] = {}
-        self._told: dict[int, Outcome] = {}
-        self._reports: dict[int, dict[int, float | None]] = {}
-        self._observations: list[Observation] = []
+        self.trials = Trials(domain, self._events)
+        self._queries, self._pending, self._told = self.trials.queries, self.trials.pending, self.trials.told
+        self._reports, self._observations = self.trials.reports, self.trials.observations
 
     # -- what a subclass gives ---------------------------------------------------------------------------------------
 

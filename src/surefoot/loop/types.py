@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAILED", "Advice", "LevelSet", "Observation", "Outcome", "Query", "Recommendation"]
+__all__ = ["FAILED", "Advice", "LevelSet", "Observation", "Outcome", "Proposal", "Query", "Recommendation"]
 
 Array = NDArray[np.float64]
 
@@ -86,6 +86,24 @@ class Query:
 
     def __hash__(self) -> int:
         return hash((self.id, self.x.tobytes()))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a subclass returns for an ask, and what to remember about it.
+
+    It is a raw point, the index of a candidate, or on ``Paths`` the stops of a move.
+
+    >>> Proposal(index=3).x is None
+    True
+    """
+
+    x: Array | None = None
+    index: int | None = None
+    fidelity: int | None = None
+    cost: float | None = None
+    note: Mapping[str, Any] = field(default_factory=dict)
+    stops: Sequence[int] | NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True)

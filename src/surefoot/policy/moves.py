@@ -18,18 +18,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.belief.mixture import MixturePosterior
-from surefoot.belief.posterior import EXACT, Posterior
-from surefoot.domain import Box, Candidates, Domain, Paths, Space
-from surefoot.loop.model import Acquisition, ModelPolicy
-from surefoot.loop.policy import Proposal
+from surefoot.belief.posterior import EXACT
+from surefoot.belief.protocol import Belief
+from surefoot.loop.types import Proposal
+from surefoot.policy.view import View
 
-__all__ = ["MoveBelief", "MoveRule", "best_moves", "factors"]
+__all__ = ["MoveBelief", "MoveScores", "best_move", "best_moves", "factors"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -139,15 +138,13 @@ class MoveBelief:
     scale: float | None = None
 
     @classmethod
-    def of(cls, belief: Posterior, points: Array, rows: Indices) -> MoveBelief:
+    def of(cls, belief: Belief, points: Array, rows: Indices) -> MoveBelief:
         """Return the belief at moves ``rows`` (A, k) of the encoded points (n, e)."""
         places, inverse = np.unique(rows, return_inverse=True)
         at = inverse.reshape(rows.shape)
         E = points[places]
-        mean, cov = belief.mean(E), belief.cov(E)
-        members = belief.members if isinstance(belief, MixturePosterior) else [belief]
-        noise = float(np.mean([member.gp.noise for member in members]))
-        level = float(np.mean([member.gp.kernel.diag(E).max() for member in members]))
+        mean, cov = belief.expected(E), belief.covariance(E, E)
+        noise, level = belief.noise_level, belief.prior_variance(E)
         return cls(E[at], mean[at], cov[at[:, :, None], at[:, None, :]], max(noise, EXACT * level), level)
 
     @cached_property
@@ -171,45 +168,17 @@ class MoveBelief:
         return gain
 
 
-class MoveRule(ModelPolicy):
-    """Base of the rules for points that also score the moves of a vehicle.
+class MoveScores(Protocol):
+    """What a rule says about moves; see :class:`~surefoot.policy.rule.Pointwise`."""
 
-    Unless a subclass says otherwise, its acquisition is a greedy rule: stop by stop, given the stops before.
+    def score_moves(self, view: View, moves: MoveBelief, belief: Belief, /) -> Array: ...
+    def level(self, moves: MoveBelief, belief: Belief, /) -> float | Array: ...
 
-    >>> from surefoot import GP, GPUCB, SE, Dives, Paths
-    >>> line = Paths(np.arange(9.0)[:, None], Dives((9,), 2), start=4, budget=4)
-    >>> policy = GPUCB(line, gp=GP(SE(2.0), noise=1e-4), seed=0)
-    >>> policy.tell([3.0], 1.0)  # unasked: it pulls the vehicle to the left
-    >>> policy.tell([5.0], -1.0)
-    >>> query = policy.ask()
-    >>> query.note["stops"]
-    [3, 2]
-    >>> policy.tell(query, [1.0, 0.5])
-    """
 
-    domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space, Paths)
-
-    def _move(self, moves: Indices, step: int) -> Proposal:
-        with self._hallucinated() as belief:  # stops that were missed
-            posterior = cast(Posterior, belief)
-            known = MoveBelief.of(posterior, self._seen(cast(Paths, self.domain).points), moves)
-            scores, level = self._score_moves(known, posterior, step), self._level(known, posterior)
-            best = np.flatnonzero(best_moves(scores, level))
-        rank = 0 if best.size == 1 else int(self.stream("ties", step).integers(best.size))
-        return Proposal(stops=moves[best[rank]])
-
-    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
-        """Return what all scores contain, one number or one for each stop (k,); nothing by default."""
-        return 0.0
-
-    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
-        """Return one score for each move (A,), or one for each of its stops given those before (A, k)."""
-        columns = [
-            self._at_stop(belief, step, stop).value(mean, std)
-            for stop, (mean, std) in enumerate(zip(moves.mean.T, moves.prefix_std.T, strict=True))
-        ]
-        return np.column_stack(columns)
-
-    def _at_stop(self, belief: Posterior, step: int, stop: int) -> Acquisition:
-        """Return the acquisition of stop number ``stop`` of the next move; by default the same for all stops."""
-        return self._acquisition(belief, step)
+def best_move(view: View, belief: Belief, rule: MoveScores) -> Proposal:
+    """Return the move that a rule scores highest, from where the vehicle stands."""
+    moves = view.trials.journey.options()
+    known = MoveBelief.of(belief, view.domain.encode(view.domain.enumerate()), moves)
+    best = np.flatnonzero(best_moves(rule.score_moves(view, known, belief), rule.level(known, belief)))
+    rank = 0 if best.size == 1 else int(view.stream("ties", view.step).integers(best.size))
+    return Proposal(stops=moves[best[rank]])

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Candidates
-from surefoot.loop.maximize import argmax, maximize
+from surefoot.domain.ranking import argmax
+from surefoot.domain.search import maximize
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.types import Recommendation
 

@@ -30,7 +30,7 @@ from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_R
 import surefoot
 from surefoot.bridge.ax.space import AxSpace
 from surefoot.domain import Space
-from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.policy import Policy
 from surefoot.loop.state import pack, unpack
 from surefoot.loop.types import LARGEST, Recommendation

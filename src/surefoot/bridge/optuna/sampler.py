@@ -29,7 +29,7 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.bridge.optuna.history import ASKED, PRUNED, events, running_blank, sign_of, study_seed
 from surefoot.bridge.optuna.space import Group, OptunaAxis, decompose
 from surefoot.bridge.optuna.transfer import Transfer
-from surefoot.loop.errors import Exhausted, NotSupported
+from surefoot.errors import Exhausted, NotSupported
 from surefoot.loop.policy import Policy
 from surefoot.loop.streams import stream
 from surefoot.loop.types import Advice
@@ -316,6 +316,6 @@ class _View:
 
 
 def _meta() -> type[Policy]:
-    from surefoot.policy.meta import RMGPUCB
+    from surefoot.policy.transfer.rm_gp_ucb import RMGPUCB
 
     return RMGPUCB

@@ -20,7 +20,7 @@ from ray.tune.search import Searcher
 
 from surefoot.bridge.ray_tune.space import TuneSpace, searched
 from surefoot.domain import Space
-from surefoot.loop.errors import Exhausted, NotSupported
+from surefoot.errors import Exhausted, NotSupported
 from surefoot.loop.journal import SCHEMA, check_schema, dumps, loads, write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED, LARGEST, Advice

@@ -1,0 +1,146 @@
+"""A policy that believes: a surrogate, a rule, and what is measured before the rule takes over.
+
+:class:`ModelPolicy` puts these parts together. A policy of a family is its constructor, which checks the options and
+chooses the parts; its algorithm is its rule. Combinations are other parts, not other classes below one another.
+
+>>> from surefoot import Box
+>>> from surefoot.policy.ucb.gp_ucb import UpperConfidence
+>>> from surefoot.loop.widths import Constant
+>>> class Mean(ModelPolicy):
+...     "Measures where the mean is highest: a rule too greedy for anything but an example."
+...     def __init__(self, domain, **options):
+...         super().__init__(domain, **options)
+...         self.rule = UpperConfidence(Constant(0.0))
+>>> policy = Mean(Box([(0.0, 1.0)]), seed=0)
+>>> policy.initial
+3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from surefoot.arguments import open_unit, whole
+from surefoot.belief.gp import GP
+from surefoot.belief.posterior import Posterior
+from surefoot.domain import Domain
+from surefoot.loop.policy import Options, Policy
+from surefoot.loop.types import Proposal, Recommendation
+from surefoot.policy.rule import Rule
+from surefoot.policy.start import MoveStart, SobolStart, Start
+from surefoot.policy.surrogate import Surrogate
+from surefoot.policy.view import View
+
+__all__ = ["ModelOptions", "ModelPolicy"]
+
+Array = NDArray[np.float64]
+
+
+class ModelOptions(Options, total=False):
+    """Keyword arguments that every model-based policy takes, besides :class:`Options`.
+
+    ``gp`` is used as it is (your units, no refit unless it says so); None means ``GP.automatic(domain)``. ``initial``
+    is the number of Sobol points before the rule takes over: 0 with a given ``gp``, else max(3, d + 1); points told
+    unasked count. ``confidence`` is that of the reported bounds, and of the policy's width where it has one.
+
+    >>> options: ModelOptions = {"initial": 5, "confidence": 0.9}
+    """
+
+    gp: GP | None
+    initial: int | None
+    confidence: float
+
+
+class ModelPolicy(Policy):
+    """Base of the policies that choose by a belief: its parts, and the answer they give.
+
+    Parameters
+    ----------
+    domain : Domain
+        Where points may lie.
+    gp : GP, optional
+        The belief; None fits one automatically.
+    initial : int, optional
+        Sobol points before the rule takes over.
+    confidence : float
+        Confidence of the recommendation's bounds.
+
+    Attributes
+    ----------
+    surrogate : Surrogate
+        What is believed about the objective.
+    rule : Rule
+        How the next point is chosen; set by the constructor of a subclass.
+    start : Start
+        What is measured before.
+
+    >>> from surefoot import Box, GPUCB
+    >>> GPUCB(Box([(0.0, 1.0)]), seed=0).surrogate.gp.every
+    1
+    """
+
+    rule: Rule
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        gp: GP | None = None,
+        initial: int | None = None,
+        confidence: float = 0.95,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(domain, **options)
+        if gp is not None and not isinstance(gp, GP):
+            raise TypeError(f"gp must be a GP, for example GP(SE(0.2), noise=1e-4); got {gp!r}")
+        few = max(3, domain.dimension + 1) if gp is None else 0
+        self.initial = few if initial is None else whole(initial, "initial")
+        self.confidence = open_unit(confidence, "confidence")
+        self.surrogate = Surrogate(self.trials, GP.automatic(domain) if gp is None else gp, self.stream)
+        self.start: Start = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
+
+    @property
+    def gp(self) -> GP:
+        """The prior belief."""
+        return self.surrogate.gp
+
+    def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        view = self._view(step, context)
+        return self.start.propose(view) or self.rule.propose(view)
+
+    def _view(self, step: int, context: Mapping[str, Any]) -> View:
+        return View(self.trials, self.surrogate, step, self.stream, self._blocked, context)
+
+    def posterior(self) -> Posterior:
+        """Return the belief given all measurements, over encoded points; refitted if a refit is due.
+
+        It is the caller's own: appending to it does not change what the policy believes.
+        """
+        return self.surrogate.posterior()
+
+    def _recommend(self) -> Recommendation:
+        return self._most_promising(self.trials.data()[0], "highest posterior mean among measured points")
+
+    def _most_promising(self, X: Array, rule: str) -> Recommendation:
+        """The point of X (n, d) with the highest posterior mean."""
+        mean, std = self.posterior().predict(self.surrogate.rows.encode(X))
+        best = int(np.argmax(mean))
+        half = float(ndtri(0.5 + 0.5 * self.confidence) * std[best])
+        return self._recommendation(
+            X[best],
+            mean=float(mean[best]),
+            lower=float(mean[best]) - half,
+            upper=float(mean[best]) + half,
+            rule=rule,
+        )
+
+    def _cache(self) -> dict[str, Any]:
+        return self.surrogate.cache()
+
+    def _restore(self, cache: dict[str, Any]) -> None:
+        self.surrogate.restore(cache)

@@ -224,13 +224,12 @@ def test_a_search_that_has_nowhere_to_go():
 @pytest.mark.parametrize(
     "policy",
     [
-        lambda: ThompsonSampling(BOX, seed=0),
         lambda: TruVaR(LINE, gp=GAUSS, seed=0),
         lambda: RandomLevelSet(LINE, threshold=0.0, gp=GAUSS, seed=0),
         lambda: EntropySearch(LINE, gp=GAUSS, seed=0),
         lambda: MacroGPO(ROAD, gp=GAUSS, seed=0),
     ],
-    ids=["ThompsonSampling", "TruVaR", "RandomLevelSet", "EntropySearch", "MacroGPO"],
+    ids=["TruVaR", "RandomLevelSet", "EntropySearch", "MacroGPO"],
 )
 def test_a_rule_that_scores_no_point(policy):
     made = policy()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from surefoot import lazy, moved
+from surefoot import lazy
 
 __version__ = "0.1.0"
 
@@ -104,7 +104,6 @@ __getattr__, __dir__, __all__ = lazy.names(
     },
 )
 __all__.append("__version__")
-moved.install()
 
 if TYPE_CHECKING:
     from surefoot import attack, experimental, federated, games, lab, private, report, select, stopping, testing

@@ -26,7 +26,7 @@ from surefoot.belief.posterior import Posterior
 if TYPE_CHECKING:
     from surefoot.belief.gp import GP
 
-__all__ = ["MixturePosterior"]
+__all__ = ["MixturePosterior", "members_of"]
 
 Array = NDArray[np.float64]
 
@@ -140,3 +140,13 @@ class MixturePosterior(Posterior):
 
     def copy(self) -> MixturePosterior:
         return MixturePosterior(self.gp, [member.copy() for member in self.members])
+
+
+def members_of(posterior: Posterior) -> list[Posterior]:
+    """Return the members of a mixture; anything else is its own only member.
+
+    >>> from surefoot.belief.gp import GP
+    >>> len(members_of(GP().condition()))
+    1
+    """
+    return posterior.members if isinstance(posterior, MixturePosterior) else [posterior]

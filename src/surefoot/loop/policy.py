@@ -127,6 +127,9 @@ class Policy(Record):
     def _check_outcome(self, query: Query | None, outcome: Outcome) -> None:
         """Refuse an outcome before anything changes; ``query`` is None for a point that was not asked for."""
 
+    def _check_report(self, step: int) -> None:
+        """Refuse the number of a step before anything changes."""
+
     # -- asking ------------------------------------------------------------------------------------------------------
 
     @overload
@@ -270,6 +273,7 @@ class Policy(Record):
             raise NotSupported(f"{type(self).__name__} does not follow runs step by step; tell the final value")
         known = self._find(query)
         step = whole(step, "step")
+        self._check_report(step)
         number = as_outcome(value).value
         reports = self._reports.get(known.id, {})
         if step in reports:

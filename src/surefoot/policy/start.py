@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.loop.trials import Trials
 from surefoot.loop.types import Proposal
 from surefoot.policy.view import View
 
-__all__ = ["MoveStart", "SobolStart", "Start"]
+__all__ = ["MoveStart", "SobolStart", "Start", "enough"]
 
 Array = NDArray[np.float64]
 
@@ -25,6 +27,17 @@ class Start(Protocol):
         """Return what to measure first; None: the rule takes over."""
 
 
+def enough(trials: Trials, initial: int) -> bool:
+    """Tell whether the rule may take over: so many points are measured or under way, and not all of them failed.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> enough(RandomSearch(Box([(0.0, 1.0)])).trials, 1)
+    False
+    """
+    nothing = initial > 0 and all(o.failed for o in trials.observations)
+    return len(trials.observations) + len(trials.pending) >= initial and not nothing
+
+
 class SobolStart:
     """Design points while there are too few measurements, or none that succeeded.
 
@@ -32,26 +45,28 @@ class SobolStart:
     ----------
     initial : int
         How many measurements the rule waits for; points told unasked count.
+    lead : callable, optional
+        Returns points (k, d) to measure before the design.
 
     >>> SobolStart(3).initial
     3
     """
 
-    def __init__(self, initial: int) -> None:
-        self.initial = initial
+    def __init__(self, initial: int, lead: Callable[[], Array] | None = None) -> None:
+        self.initial, self.lead = initial, lead
         self._design: Array | None = None
 
     def propose(self, view: View) -> Proposal | None:
         """Return the next point of the design that is free."""
         trials, domain, step = view.trials, view.domain, view.step
-        known = len(trials.observations) + len(trials.pending)
-        nothing = self.initial > 0 and all(o.failed for o in trials.observations)
-        if known >= self.initial and not nothing:
+        if enough(trials, self.initial):
             return None
         # As much of the design as is needed now: a longer one begins in the same way.
         wanted = min(max(self.initial, 16), max(1024, 2 << step.bit_length()))
         if self._design is None or len(self._design) < wanted:
             self._design = domain.design(wanted, view.stream("initial", 0))
+            if self.lead is not None:
+                self._design = np.vstack([self.lead(), self._design])
         blocked = {x.tobytes() for x, _ in view.blocked()}
         later = domain.sample(64, view.stream("initial", step + 1))
         for x in [*self._design[step:], *later]:

@@ -35,7 +35,6 @@ from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.types import Advice, Outcome, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
-from surefoot.policy.epochs.runs import Runs
 from surefoot.policy.legacy import Acquisition, ModelPolicy
 from surefoot.policy.robust.stable_opt import report
 from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
@@ -137,11 +136,8 @@ class RobustReport(Policy):
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
         return self.policy._choose(step, context)
 
-    def report(self, query: Query | int, step: int, value: float | None) -> Advice:
-        """Report an intermediate value of a run and get the advice of the policy inside."""
-        if isinstance(self.policy, Runs):
-            self.policy._check_step(step)
-        return super().report(query, step, value)
+    def _check_report(self, step: int) -> None:
+        self.policy._check_report(step)
 
     def _advise(self, query: Query, step: int, value: float | None) -> Advice:
         return self.policy._advise(query, step, value)

@@ -34,12 +34,12 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[demo]'
 	@touch $@
 
-$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) -e '.[dev,demo,torch]'
+$(VENV)/.dev: $(BIN)/python pyproject.toml lab/pyproject.toml constraints.txt
+	$(PIP) -e '.[dev,demo,torch]' -e lab
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.bench: $(VENV)/.dev
-	$(PIP) -e '.[dev,demo,bench]'
+	$(PIP) -e '.[dev,demo,bench]' -e lab
 	@touch $@
 
 demo: $(VENV)/.demo ## install Surefoot and tune a real model, with a page of pictures

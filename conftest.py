@@ -20,7 +20,7 @@ for host in ("botorch", "ax"):
     if importlib.util.find_spec(host) is None:
         collect_ignore += [f"src/surefoot/bridge/{host}", f"tests/bridge/{host}_models.py"]
 if importlib.util.find_spec("torch") is None:
-    collect_ignore += [f"src/surefoot/lab/{name}.py" for name in ("trained", "classifiers", "vae")]
+    collect_ignore += [f"lab/src/surefoot_lab/{name}.py" for name in ("trained", "classifiers", "vae")]
 if importlib.util.find_spec("flwr") is None:
     collect_ignore += [
         "src/surefoot/bridge/flower",

@@ -16,11 +16,11 @@ import time
 
 import numpy as np
 
-from surefoot.lab.roads import taxi
-from surefoot.lab.routes import plankton
-from surefoot.policy.anytime import AnytimePlanner
-from surefoot.policy.path_tree import PathTree
-from surefoot.policy.plan import Shared, full_nodes, sampled
+from surefoot.policy.routes.anytime import AnytimePlanner
+from surefoot.policy.routes.path_tree import PathTree
+from surefoot.policy.routes.plan import Shared, full_nodes, sampled
+from surefoot_lab.roads import taxi
+from surefoot_lab.routes import plankton
 
 COLUMNS = ["place", "H", "N", "iterations", "s", "iterations/s", "nodes", "gap", "lost", "memory, MB"]
 PLACES = {"plankton": plankton, "taxi": taxi}

@@ -22,7 +22,7 @@ import time
 import numpy as np
 
 from peers import OPTIMIZERS, threads
-from surefoot.lab import problems
+from surefoot_lab import problems
 
 SIZES, DIMENSIONS = (20, 50, 100, 200, 400, 1000), (2, 6, 10, 20)
 LIBRARIES = ("surefoot", "botorch", "optuna", "bayes_opt")

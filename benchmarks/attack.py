@@ -17,9 +17,9 @@ import time
 import numpy as np
 
 from surefoot.attack import BOS2, Ball, BlackBox, Resize
-from surefoot.lab.baselines.bayesopt_attack import BayesOptAttack
-from surefoot.lab.baselines.genattack import GenAttack
-from surefoot.lab.baselines.square_attack import SquareAttack
+from surefoot.attack.bayesopt_attack import BayesOptAttack
+from surefoot.attack.genattack import GenAttack
+from surefoot.attack.square_attack import SquareAttack
 
 SHAPES = {"mnist": ((28, 28), 0.3), "cifar10": ((32, 32, 3), 0.05)}
 METHODS = {

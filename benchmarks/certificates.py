@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from surefoot import GPLSE, Ball, Box, Candidates, Choice, Float, Int, Space, StableOpt, TruVaR, WeightedBox
-from surefoot.loop.plausible import ENOUGH
+from surefoot.policy.plausible import ENOUGH
 
 DOMAINS = ("candidates", "box", "space")
 ROUNDS, REACH, SIDE = 40, 0.1, 15

@@ -26,7 +26,7 @@ from surefoot.belief.gp import GP
 from surefoot.belief.kernels import SE
 from surefoot.domain import Candidates
 from surefoot.loop.widths import LogTime
-from surefoot.policy.time_varying import TVGPUCB
+from surefoot.policy.drift.tv_gp_ucb import TVGPUCB
 
 GP_ = GP(SE(0.2), noise=0.01)
 RATE = 0.01

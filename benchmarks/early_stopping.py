@@ -35,10 +35,10 @@ import numpy as np
 
 from peers import threads
 from surefoot import BOBOS, GPUCB, Int, Policy
-from surefoot.lab.curves import Curves, Run, drive
-from surefoot.lab.intervals import bootstrap_interval, t_interval, wilson
-from surefoot.lab.lcbench import lcbench
-from surefoot.lab.networks import Training, digits, fashion_mnist
+from surefoot.intervals import bootstrap_interval, t_interval, wilson
+from surefoot_lab.curves import Curves, Run, drive
+from surefoot_lab.lcbench import lcbench
+from surefoot_lab.networks import Training, digits, fashion_mnist
 
 FIRST_SEED = 5000  # the defaults were chosen on seeds below 5000, and on other data sets of LCBench
 TASKS = (3945, 126026, 167149, 167181, 167200, 168331, 168910, 189866)

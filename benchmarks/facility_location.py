@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.lab.bench_parts import clustered_points
 from surefoot.select import FacilityLocation, greedy
+from surefoot_lab.bench_parts import clustered_points
 
 COLUMNS = ["points", "dimensions", "chosen", "surefoot, s", "apricot, s", "ratio", "same set", "values apart by"]
 

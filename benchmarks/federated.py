@@ -21,8 +21,8 @@ import warnings
 import numpy as np
 
 from surefoot.federated import Decay, SharedFeatures, simulate, synthetic_family
-from surefoot.lab import landmine
-from surefoot.lab.federation import federate
+from surefoot.federated.in_process import federate
+from surefoot_lab import landmine
 
 RESEARCH = 85.0 / (29 * 3)  # seconds for each agent and iteration
 COLUMNS = ["method", "agents", "rounds", "seconds", "ms per agent and iteration", "research code / ours", "peak MiB"]

@@ -18,7 +18,7 @@ import numpy as np
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import SE
 from surefoot.games import GPMW, Game, JointActions, Player, play
-from surefoot.lab.experiments.r2b2._games import Payoff, Seating, axis
+from surefoot_lab.experiments.r2b2._games import Payoff, Seating, axis
 
 COLUMNS = ["levels", "joint actions", "rounds", "seconds (median)", "ms per round", "afresh, ms per round", "ratio"]
 

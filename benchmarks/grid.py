@@ -20,8 +20,8 @@ import numpy as np
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.kernels import SE, Kernel, Matern
-from surefoot.lab.bench_rates import Place, repeated
 from surefoot.select.objective import to_host
+from surefoot_lab.bench_rates import Place, repeated
 
 KERNELS: dict[str, Kernel] = {"se": SE(0.2), "matern": Matern(2.5, [0.2, 0.3])}
 COLUMNS = ["array", "kernel", "candidates x measurements", "append, ms", "floor, ms", "ratio", "off NumPy by at most"]

@@ -20,7 +20,7 @@ import tracemalloc
 from typing import Any
 
 from surefoot import MacroGPO
-from surefoot.lab.bench_parts import on_its_way
+from surefoot_lab.bench_parts import on_its_way
 
 COLUMNS = ["device", "sampling", "H", "N", "nodes", "stage, s", "nodes/s", "memory, MB"]
 PUBLISHED = 2085.37  # seconds of one stage with H = 4, N = 50

@@ -21,10 +21,10 @@ from scipy.optimize import minimize
 
 from surefoot.belief.gp import GP
 from surefoot.domain import Box
-from surefoot.lab.problems import ackley, branin, hartmann6, levy
-from surefoot.loop import maximize as search
-from surefoot.loop.model import PosteriorScore
+from surefoot.domain import search as search
+from surefoot.policy.base import PosteriorScore
 from surefoot.policy.improvement import LogImprovement
+from surefoot_lab.problems import ackley, branin, hartmann6, levy
 
 
 class Timed:

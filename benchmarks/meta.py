@@ -18,7 +18,7 @@ import numpy as np
 
 from surefoot import RGPE, RMGPTS, RMGPUCB, TAF, Box, Candidates, Task
 from surefoot.domain import Domain
-from surefoot.lab.problems import hartmann6
+from surefoot_lab.problems import hartmann6
 
 METHODS = {
     "RM-GP-UCB": lambda domain, tasks: RMGPUCB(domain, tasks=tasks, initial=0, learning_rate=0.0, decay=0.999, seed=0),

@@ -26,7 +26,7 @@ from scipy.stats import t as student
 
 from peers import OPTIMIZERS, threads
 from surefoot import Int, Space
-from surefoot.lab import datasets, problems
+from surefoot_lab import datasets, problems
 
 FIRST_SEED = 5000  # the defaults were chosen on seeds below 5000
 NOISE = 0.04  # variance of a measurement of the noisy Hartmann-6: a standard deviation of 0.2, values from 0 to 3.32

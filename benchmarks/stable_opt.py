@@ -27,7 +27,7 @@ from peers import threads
 from surefoot import GP, SE, Ball, Box, Candidates, StableOpt, WeightedBox, widths
 from surefoot.domain.minfilter import box_minimum
 from surefoot.domain.sets import Filtered
-from surefoot.lab.experiments.stableopt._polynomial import BOUNDS, points, polynomial
+from surefoot_lab.experiments.stableopt._polynomial import BOUNDS, points, polynomial
 
 SIDES = np.array(BOUNDS)
 RANGE = SIDES[:, 1] - SIDES[:, 0]

@@ -32,12 +32,12 @@ from pathlib import Path
 import numpy as np
 
 from surefoot import GPUCB, RGPE, RMGPTS, RMGPUCB, TAF, Policy, RandomSearch, Task, widths
-from surefoot.lab import Problem, Replicate, compare
-from surefoot.lab.baselines.pem import PEMBO
-from surefoot.lab.baselines.warm_start import WarmStart
-from surefoot.lab.experiments.rm_gp_ucb import _svm
-from surefoot.lab.intervals import t_interval
-from surefoot.lab.lcbench import TASKS, lcbench
+from surefoot.intervals import t_interval
+from surefoot_lab import Problem, Replicate, compare
+from surefoot_lab.baselines.pem import PEMBO
+from surefoot_lab.baselines.warm_start import WarmStart
+from surefoot_lab.experiments.rm_gp_ucb import _svm
+from surefoot_lab.lcbench import TASKS, lcbench
 
 FIRST_SEED = 1000
 STEPS = (1, 2, 3, 5, 10, 20, 30)

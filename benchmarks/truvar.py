@@ -29,10 +29,10 @@ import numpy as np
 from surefoot import GP, GPLSE, SE, Box, Candidates, Straddle, TruVaR
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.lookahead import BLOCK, DEVICE_BLOCK, Lookahead
-from surefoot.lab.bench_rates import Place, repeated
-from surefoot.lab.fields import f1_score
-from surefoot.lab.problems import grid
-from surefoot.lab.samples import gp_sample_continuous
+from surefoot_lab.bench_rates import Place, repeated
+from surefoot_lab.fields import f1_score
+from surefoot_lab.problems import grid
+from surefoot_lab.samples import gp_sample_continuous
 
 COLUMNS = ["device", "candidates", "m", "t", "step, ms", "product, ms", "read, ms", "step / larger floor"]
 LENGTH, NOISE, LEVEL, SIDE = 0.15, 1e-4, 0.7, 50

@@ -6,8 +6,8 @@ python examples/lake_map.py          # writes lake_map.png
 import numpy as np
 
 import surefoot
-from surefoot.lab.fields import f1_score, transect
 from surefoot.report.theme import canvas, color
+from surefoot_lab.fields import f1_score, transect
 
 lake = transect(np.random.default_rng(5), side=30)  # 1,400 m along, 20 m deep
 domain = surefoot.Candidates(lake.points)

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.animation import FuncAnimation, PillowWriter
 
 import surefoot
-from surefoot.lab.routes import plankton
 from surefoot.report.theme import canvas, color, ramp
+from surefoot_lab.routes import plankton
 
 sea = plankton(np.random.default_rng(5))  # 50 by 50 cells, 0.1 km apart; a dive measures four cells in a row
 domain = surefoot.Paths(sea.points, sea.moves, start=sea.start, budget=20)

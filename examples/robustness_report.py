@@ -15,9 +15,9 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 from surefoot.attack import BOS2, Ball, BlackBox, attack_many
-from surefoot.lab.baselines.latent_search import RandomLatentSearch
-from surefoot.lab.baselines.square_attack import SquareAttack
-from surefoot.lab.robustness import summarize
+from surefoot.attack.latent_search import RandomLatentSearch
+from surefoot.attack.robustness import summarize
+from surefoot.attack.square_attack import SquareAttack
 from surefoot.report.attack import image_grid, success_curves
 
 digits = load_digits()

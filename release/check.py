@@ -107,7 +107,7 @@ def bridge(extra: str, module: str | None = None, constraints: str = "constraint
 CHECKS = {
     "core": Check(
         (),
-        ("surefoot", "surefoot.policy.gp_ucb", "surefoot.select"),
+        ("surefoot", "surefoot.policy.ucb.gp_ucb", "surefoot.select"),
         BARE,
         ("surefoot --help", "surefoot version", "surefoot which --json special=drift"),
     ),

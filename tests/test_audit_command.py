@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from surefoot import cli
-from surefoot.lab.audit import BROKEN, audit, available
+from surefoot.cli.audit import BROKEN, audit, available
 from surefoot.private.audit import AUDITS
 
 SETTINGS = [(0.5, 1e-3), (1.0, 1e-2), (3.0, 1e-3)]
@@ -160,5 +160,5 @@ def test_help_fits_and_its_examples_parse(columns, monkeypatch, capsys):
     examples = re.findall(r"^ +(surefoot audit\b.*)$", re.sub(r"\\\n\s+", "", text), flags=re.MULTILINE)
     assert len(examples) == 3
     for line in examples:
-        monkeypatch.setattr("surefoot.lab.audit.audit", lambda names, **options: [])
+        monkeypatch.setattr("surefoot.cli.audit.audit", lambda names, **options: [])
         assert command(*shlex.split(line)[1:], monkeypatch=monkeypatch) == 0

@@ -14,8 +14,8 @@ import pytest
 
 import surefoot
 from surefoot import cli
-from surefoot.lab.target import find
-from surefoot.loop.errors import MissingData
+from surefoot.cli.target import find
+from surefoot.errors import MissingData
 
 
 def command(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -148,7 +148,7 @@ def test_errors_of_a_command_become_status_2(error, monkeypatch, capsys):
     def fail(**options: object) -> None:
         raise error
 
-    monkeypatch.setattr("surefoot.lab.demo.demo", fail)
+    monkeypatch.setattr("surefoot.cli.demo.demo", fail)
     assert command("demo", monkeypatch=monkeypatch) == 2
     assert capsys.readouterr().err == f"surefoot: {' '.join(str(error).split())}\n"
 
@@ -157,7 +157,7 @@ def test_bugs_and_debug_show_their_traceback(monkeypatch):
     def fail(**options: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("surefoot.lab.demo.demo", fail)
+    monkeypatch.setattr("surefoot.cli.demo.demo", fail)
     monkeypatch.setattr(sys, "argv", ["surefoot", "demo"])
     with pytest.raises(KeyError):
         cli.main()
@@ -184,19 +184,19 @@ def test_an_interrupted_command_is_status_130(journal, said, monkeypatch, capsys
     def interrupt(*given: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("surefoot.lab.tune.tune", interrupt)
+    monkeypatch.setattr("surefoot.cli.tune.tune", interrupt)
     words = ["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", *journal]
     assert command(*words, monkeypatch=monkeypatch) == 130
     captured = capsys.readouterr()
     assert said in captured.err
     assert captured.out == ""
-    monkeypatch.setattr("surefoot.lab.demo.demo", interrupt)
+    monkeypatch.setattr("surefoot.cli.demo.demo", interrupt)
     assert command("demo", monkeypatch=monkeypatch) == 130
 
 
 def test_tune_and_show_pass_their_options(monkeypatch, capsys):
     seen: dict[str, object] = {}
-    monkeypatch.setattr("surefoot.lab.tune.tune", lambda target, **options: seen.update(options, target=target))
+    monkeypatch.setattr("surefoot.cli.tune.tune", lambda target, **options: seen.update(options, target=target))
     words = [
         "tune",
         "m:f",
@@ -232,7 +232,7 @@ def test_tune_and_show_pass_their_options(monkeypatch, capsys):
     assert command("tune", "m:f", "--space", "s", "--trials", "1", "--no-page", monkeypatch=monkeypatch) == 0
     assert seen["out"] is None
     seen.clear()
-    monkeypatch.setattr("surefoot.lab.show.show", lambda path, **options: seen.update(options, path=path))
+    monkeypatch.setattr("surefoot.cli.show.show", lambda path, **options: seen.update(options, path=path))
     assert command("show", "j", "--page", "p.html", "--top", "3", monkeypatch=monkeypatch) == 0
     assert seen == {"path": Path("j"), "page": Path("p.html"), "top": 3, "direction": None}
 
@@ -241,7 +241,7 @@ def test_reproduce_lists_and_passes_its_options(monkeypatch, capsys):
     assert command("reproduce", "--list", monkeypatch=monkeypatch) == 0
     assert "gp-ucb" in capsys.readouterr().out
     seen: dict[str, object] = {}
-    monkeypatch.setattr("surefoot.lab.command.reproduce", lambda ids, **options: seen.update(options, ids=ids))
+    monkeypatch.setattr("surefoot_lab.command.reproduce", lambda ids, **options: seen.update(options, ids=ids))
     words = ["reproduce", "a/b", "c", "--full", "--minutes", "2.5", "--workers", "3", "--resume", "--out", "there"]
     assert command(*words, monkeypatch=monkeypatch) == 0
     assert seen == {
@@ -291,7 +291,7 @@ def test_commands_in_the_documentation_are_understood(page, monkeypatch):
     seen: list[str] = []
     for body in BODIES:
         monkeypatch.setattr(f"surefoot.{body}", lambda *given, **options: [])
-    monkeypatch.setattr("surefoot.lab.tune.tune", lambda target, **options: seen.append(target))
+    monkeypatch.setattr("surefoot.cli.tune.tune", lambda target, **options: seen.append(target))
     text = (ROOT / page).read_text(encoding="utf-8")
     lines = re.findall(r"^(?:\w+=\w+ )?(surefoot [a-z-].*)$", text, flags=re.MULTILINE)
     assert len([line for line in lines if line.startswith("surefoot tune ")]) >= 2

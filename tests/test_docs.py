@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 import surefoot
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 from surefoot.loop.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[1]

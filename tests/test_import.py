@@ -33,7 +33,7 @@ def test_advice_imports_no_optimizers_and_no_distributions():
     """``surefoot which`` looks at every policy, and does not wait for what only fits and verdicts need."""
     heavy = ("torch", "matplotlib", "sklearn", "scipy.optimize", "scipy.stats")
     code = (
-        "import sys; from surefoot.lab.which import advise\n"
+        "import sys; from surefoot.cli.which import advise\n"
         "print(advise({'special': 'drift'}).use)\n"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
@@ -42,8 +42,8 @@ def test_advice_imports_no_optimizers_and_no_distributions():
 
 def test_the_lab_offers_the_decorator_and_not_the_module_of_its_name():
     """Whichever is imported first."""
-    for first in ("", "import surefoot.lab.experiment; ", "import surefoot.lab.runner; "):
-        assert python(f"{first}from surefoot.lab import experiment; print(callable(experiment))") == ["True"]
+    for first in ("", "import surefoot_lab.experiment; ", "import surefoot_lab.runner; "):
+        assert python(f"{first}from surefoot_lab import experiment; print(callable(experiment))") == ["True"]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ from surefoot.federated import Decay, Fixed, Regions, SharedFeatures, Weighting
 from surefoot.games import EXP3, EXP3P, GPMW, Hedge, PolicyStrategy, PublishedWidth, RandomStrategy, SamplerStrategy
 from surefoot.loop.record import Record
 from surefoot.loop.state import _readers, pack
-from surefoot.policy.transfer import Negated
+from surefoot.policy.transfer.base import Negated
 from surefoot.stopping import OptimalStopping
 
 MARK = f"never-looked-at-{secrets.token_hex(6)}"  # in the name of every place that nobody may touch
@@ -77,7 +77,7 @@ SHIPPED = shipped()
 TYPES = {
     name
     for name, read in _readers.items()
-    if read.__module__.startswith("surefoot.") and not read.__module__.startswith(("surefoot.bridge", "surefoot.lab"))
+    if read.__module__.startswith("surefoot.") and not read.__module__.startswith(("surefoot.bridge", "surefoot_lab"))
 }
 
 BOX, GRID, SPACE = Box([(0.0, 1.0)]), Candidates([[0.0], [0.5], [1.0]]), Space(rate=Float(0.0, 1.0))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import surefoot
+import surefoot_lab
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -31,12 +32,22 @@ def check():
 
 
 def test_one_version_everywhere():
-    newest = re.search(r"^## \[(.*?)\] - (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## \[(.*?)\] - (.*)$", changes, re.MULTILINE)
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert re.fullmatch(r"\d+\.\d+\.\d+", surefoot.__version__)
-    assert newest.group(1) == surefoot.__version__
-    assert f"\nversion: {surefoot.__version__}\n" in citation
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev0)?", surefoot.__version__)
+    # Between releases the version is that of the next one, and what is cited is the last.
+    assert (
+        ("## [Unreleased]" in changes) == surefoot.__version__.endswith(".dev0") == (newest[1] != surefoot.__version__)
+    )
+    assert f"\nversion: {newest.group(1)}\n" in citation
     assert f"\ndate-released: {newest.group(2)}\n" in citation
+
+
+def test_the_laboratory_belongs_to_its_release():
+    laboratory = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text(encoding="utf-8"))
+    assert surefoot_lab.__version__ == surefoot.__version__
+    assert [each for each in laboratory["project"]["dependencies"] if each.endswith(f"=={surefoot.__version__}")]
 
 
 def test_cited_papers_are_in_the_bibliography():

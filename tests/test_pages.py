@@ -321,11 +321,11 @@ def test_a_docstring_becomes_markdown():
 
 
 def test_a_name_is_shown_with_its_call_and_its_shortest_home():
-    module = reference.modules()["surefoot.policy.gp_ucb"]
+    module = reference.modules()["surefoot.policy.ucb.gp_ucb"]
     text = reference.entry(module, "GPUCB")
     assert "```python\nGPUCB(domain, *, width=None, **options)\n```" in text
     assert "`from surefoot import GPUCB`" in text
-    assert "`from surefoot.policy.gp_ucb import UpperBound`" in reference.entry(module, "UpperBound")
+    assert "`from surefoot.policy.ucb.gp_ucb import UpperBound`" in reference.entry(module, "UpperBound")
 
 
 def test_errata_name_what_exists():
@@ -338,7 +338,7 @@ def test_errata_name_what_exists():
     words = {part for name in called for part in name.split(".")} - {"if", "branch", "constant_sum"}
     assert len(words) > 40
     assert not words - known
-    folder = ROOT / "src" / "surefoot" / "lab" / "experiments"
+    folder = ROOT / "lab" / "src" / "surefoot_lab" / "experiments"
     ids = {path.relative_to(folder).with_suffix("").as_posix().replace("_", "-") for path in folder.glob("*/*.py")}
     assert set(re.findall(r"surefoot reproduce ([\w/-]+)", text)) <= ids
 

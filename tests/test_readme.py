@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import surefoot
+import surefoot_lab
 from surefoot.federated import SharedFeatures
 from surefoot.loop.policy import Policy
 
@@ -104,7 +105,7 @@ def test_the_readme_is_short_and_says_what_a_stranger_asks():
 def test_every_figure_of_the_readme_has_a_date_and_a_command_that_exists():
     section = README[README.index("## Measured\n") :]
     assert re.search(r"\b20\d\d-\d\d-\d\d\b", section)
-    known = set(surefoot.lab.names())
+    known = set(surefoot_lab.names())
     for *_, command in table("Measured"):
         words = shlex.split(command.strip("`"))
         if words[0] == "python":

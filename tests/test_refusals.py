@@ -46,15 +46,15 @@ from surefoot.belief.forgetting import drifting, estimate_forgetting
 from surefoot.belief.fourier import WeightPosterior
 from surefoot.belief.kernels import Kernel
 from surefoot.domain import Dives, MoveTable, domain_from_dict
-from surefoot.loop.maximize import maximize
-from surefoot.loop.model import ModelPolicy
+from surefoot.domain.search import maximize
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.widths import width_from_dict
-from surefoot.policy.bounds import Reach, nearest
-from surefoot.policy.gp_ucb import UpperBound
-from surefoot.policy.moves import factors
-from surefoot.policy.path_constants import Constants
-from surefoot.policy.path_tree import PathTree
+from surefoot.policy.base import ModelPolicy
+from surefoot.policy.routes.bounds import Reach, nearest
+from surefoot.policy.routes.moves import factors
+from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.path_tree import PathTree
+from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.select import Coverage, saturate
 
 GAUSS = GP(SE(), noise=0.01)
@@ -173,7 +173,7 @@ def test_one_point_measured_often_without_noise():
 
 def test_more_paths_than_a_tree_can_hold(monkeypatch):
     """Two places, each with a hundred ways to the other, and a tree for at most 5000 paths."""
-    monkeypatch.setattr("surefoot.policy.path_tree.MANY", 5000)
+    monkeypatch.setattr("surefoot.policy.routes.path_tree.MANY", 5000)
     ways = Paths([[0.0], [1.0]], MoveTable({0: [[1]] * 100, 1: [[0]] * 100}), start=0)
     with pytest.raises(ValueError, match="10000 paths of 2 moves from place 0: look less far ahead"):
         PathTree.grow(GAUSS.condition(), ways, 0, 2)

@@ -19,9 +19,9 @@ from rich.console import Console
 
 import surefoot
 from surefoot import TVGPUCB, Box, Candidates, Paths, StableOpt, cli
-from surefoot.lab.which import Entry, advise, answer, candidates, catalog, checked, default, entries, find, which
-from surefoot.lab.which.questions import QUESTIONS
-from surefoot.lab.which.snippets import compose
+from surefoot.cli.which import Entry, advise, answer, candidates, catalog, checked, default, entries, find, which
+from surefoot.cli.which.questions import QUESTIONS
+from surefoot.cli.which.snippets import compose
 from surefoot.loop.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-ROOT = PROJECT / "src"
+ROOTS = (PROJECT / "src", PROJECT / "lab" / "src")
 MARK = re.compile(r"^<!-- (room|names|scripts): ([\w.]+) -->$", flags=re.MULTILINE)
 SECTION = re.compile(r"^([A-Z][a-z]+)\n-{3,}\n", flags=re.MULTILINE)
 ROLE = re.compile(r":\w+:`~?(?:[\w.]+\.)?([\w]+)`")
@@ -48,8 +48,9 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 def modules() -> dict[str, Module]:
     """Read every module that has an ``__all__``, and every package."""
     found = {}
-    for path in sorted(ROOT.glob("surefoot/**/*.py")):
-        parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    for path in [path for root in ROOTS for path in sorted(root.glob("*/**/*.py"))]:
+        root = next(root for root in ROOTS if path.is_relative_to(root))
+        parts = list(path.relative_to(root).with_suffix("").parts)
         if {"experiments", "migrations"} & set(parts):
             continue  # run by the laboratory and by Alembic, imported by nobody
         if parts[-1] == "__init__":

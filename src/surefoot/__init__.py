@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from surefoot import lazy
+from surefoot import lazy, moved
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
@@ -45,7 +45,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "belief.kernels": ["SE", "Linear", "Matern", "RationalQuadratic"],
         "belief.gp": ["GP"],
         "loop.types": ["FAILED", "Advice", "LevelSet", "Outcome", "Query", "Recommendation"],
-        "loop.errors": [
+        "errors": [
             "BudgetSpent",
             "Exhausted",
             "MissingData",
@@ -60,32 +60,32 @@ __getattr__, __dir__, __all__ = lazy.names(
         "loop.journal": ["Journal"],
         "optimizer": ["Result", "optimize"],
         "policy.search": ["RandomSearch", "SobolSearch"],
-        "policy.gp_ucb": ["GPUCB"],
-        "policy.add_gp_ucb": ["AddGPUCB"],
+        "policy.ucb.gp_ucb": ["GPUCB"],
+        "policy.ucb.add_gp_ucb": ["AddGPUCB"],
         "policy.improvement": ["ExpectedImprovement", "ProbabilityOfImprovement"],
         "policy.thompson": ["ThompsonSampling"],
-        "policy.batch": ["DBGPUCB", "GPUCBPE"],
-        "policy.penalization": ["LocalPenalization"],
-        "policy.qei": ["QEI"],
-        "policy.level_set": ["GPLSE", "RandomLevelSet", "Straddle", "VarianceSampling"],
-        "policy.prices": ["Fidelity"],
-        "policy.truvar": ["TruVaR"],
-        "policy.entropy": ["MaxValueEntropySearch"],
-        "policy.entropy_search": ["EntropySearch", "MinimumRegretSearch"],
-        "policy.stable_opt": ["StableOpt"],
-        "policy.robust_report": ["RobustReport"],
-        "policy.maximin": ["MaxiMinGPUCB"],
-        "policy.macro": ["MacroGPO"],
-        "policy.meta": ["RMGPUCB"],
-        "policy.meta_thompson": ["RMGPTS"],
-        "policy.robust_batch": ["RobustBatch"],
-        "policy.rgpe": ["RGPE"],
-        "policy.taf": ["TAF"],
-        "policy.tasks": ["Task"],
-        "policy.resetting": ["RGPUCB"],
-        "policy.time_varying": ["TVGPUCB"],
-        "policy.early_stop": ["BOBOS"],
-        "policy.early_stop_transfer": ["RMBOBOS"],
+        "policy.batch.gp_ucb_pe": ["DBGPUCB", "GPUCBPE"],
+        "policy.batch.penalization": ["LocalPenalization"],
+        "policy.batch.qei": ["QEI"],
+        "policy.levels.level_set": ["GPLSE", "RandomLevelSet", "Straddle", "VarianceSampling"],
+        "policy.levels.prices": ["Fidelity"],
+        "policy.levels.truvar": ["TruVaR"],
+        "policy.entropy.max_value_entropy": ["MaxValueEntropySearch"],
+        "policy.entropy.entropy_search": ["EntropySearch", "MinimumRegretSearch"],
+        "policy.robust.stable_opt": ["StableOpt"],
+        "policy.robust.robust_report": ["RobustReport"],
+        "policy.robust.maximin": ["MaxiMinGPUCB"],
+        "policy.routes.macro_gpo": ["MacroGPO"],
+        "policy.transfer.rm_gp_ucb": ["RMGPUCB"],
+        "policy.transfer.rm_gp_ts": ["RMGPTS"],
+        "policy.batch.robust_batch": ["RobustBatch"],
+        "policy.transfer.rgpe": ["RGPE"],
+        "policy.transfer.taf": ["TAF"],
+        "policy.transfer.tasks": ["Task"],
+        "policy.drift.r_gp_ucb": ["RGPUCB"],
+        "policy.drift.tv_gp_ucb": ["TVGPUCB"],
+        "policy.epochs.bo_bos": ["BOBOS"],
+        "policy.epochs.rm_bo_bos": ["RMBOBOS"],
         "serve.client": ["Client"],
         "games.player": ["Player"],
     },
@@ -95,7 +95,6 @@ __getattr__, __dir__, __all__ = lazy.names(
         "experimental": "surefoot.experimental",
         "federated": "surefoot.federated",
         "games": "surefoot.games",
-        "lab": "surefoot.lab",
         "private": "surefoot.private",
         "report": "surefoot.report",
         "select": "surefoot.select",
@@ -104,18 +103,17 @@ __getattr__, __dir__, __all__ = lazy.names(
     },
 )
 __all__.append("__version__")
+moved.install()
 
 if TYPE_CHECKING:
-    from surefoot import attack, experimental, federated, games, lab, private, report, select, stopping, testing
+    from surefoot import attack, experimental, federated, games, private, report, select, stopping, testing
     from surefoot.belief.gp import GP
     from surefoot.belief.kernels import SE, Linear, Matern, RationalQuadratic
     from surefoot.domain import Box, Candidates, Choice, Dives, Float, GraphPaths, Int, MoveTable, Paths, Space
     from surefoot.domain.groups import Groups
     from surefoot.domain.perturbation import Ball, WeightedBox
     from surefoot.domain.unknown import AroundEstimate, UnknownParameters
-    from surefoot.games.player import Player
-    from surefoot.loop import widths
-    from surefoot.loop.errors import (
+    from surefoot.errors import (
         BudgetSpent,
         Exhausted,
         MissingData,
@@ -125,36 +123,38 @@ if TYPE_CHECKING:
         PendingQuery,
         SurefootError,
     )
+    from surefoot.games.player import Player
+    from surefoot.loop import widths
     from surefoot.loop.journal import Journal
     from surefoot.loop.policy import Policy
     from surefoot.loop.record import load
     from surefoot.loop.types import FAILED, Advice, LevelSet, Outcome, Query, Recommendation
     from surefoot.optimizer import Result, optimize
-    from surefoot.policy.add_gp_ucb import AddGPUCB
-    from surefoot.policy.batch import DBGPUCB, GPUCBPE
-    from surefoot.policy.early_stop import BOBOS
-    from surefoot.policy.early_stop_transfer import RMBOBOS
-    from surefoot.policy.entropy import MaxValueEntropySearch
-    from surefoot.policy.entropy_search import EntropySearch, MinimumRegretSearch
-    from surefoot.policy.gp_ucb import GPUCB
+    from surefoot.policy.batch.gp_ucb_pe import DBGPUCB, GPUCBPE
+    from surefoot.policy.batch.penalization import LocalPenalization
+    from surefoot.policy.batch.qei import QEI
+    from surefoot.policy.batch.robust_batch import RobustBatch
+    from surefoot.policy.drift.r_gp_ucb import RGPUCB
+    from surefoot.policy.drift.tv_gp_ucb import TVGPUCB
+    from surefoot.policy.entropy.entropy_search import EntropySearch, MinimumRegretSearch
+    from surefoot.policy.entropy.max_value_entropy import MaxValueEntropySearch
+    from surefoot.policy.epochs.bo_bos import BOBOS
+    from surefoot.policy.epochs.rm_bo_bos import RMBOBOS
     from surefoot.policy.improvement import ExpectedImprovement, ProbabilityOfImprovement
-    from surefoot.policy.level_set import GPLSE, RandomLevelSet, Straddle, VarianceSampling
-    from surefoot.policy.macro import MacroGPO
-    from surefoot.policy.maximin import MaxiMinGPUCB
-    from surefoot.policy.meta import RMGPUCB
-    from surefoot.policy.meta_thompson import RMGPTS
-    from surefoot.policy.penalization import LocalPenalization
-    from surefoot.policy.prices import Fidelity
-    from surefoot.policy.qei import QEI
-    from surefoot.policy.resetting import RGPUCB
-    from surefoot.policy.rgpe import RGPE
-    from surefoot.policy.robust_batch import RobustBatch
-    from surefoot.policy.robust_report import RobustReport
+    from surefoot.policy.levels.level_set import GPLSE, RandomLevelSet, Straddle, VarianceSampling
+    from surefoot.policy.levels.prices import Fidelity
+    from surefoot.policy.levels.truvar import TruVaR
+    from surefoot.policy.robust.maximin import MaxiMinGPUCB
+    from surefoot.policy.robust.robust_report import RobustReport
+    from surefoot.policy.robust.stable_opt import StableOpt
+    from surefoot.policy.routes.macro_gpo import MacroGPO
     from surefoot.policy.search import RandomSearch, SobolSearch
-    from surefoot.policy.stable_opt import StableOpt
-    from surefoot.policy.taf import TAF
-    from surefoot.policy.tasks import Task
     from surefoot.policy.thompson import ThompsonSampling
-    from surefoot.policy.time_varying import TVGPUCB
-    from surefoot.policy.truvar import TruVaR
+    from surefoot.policy.transfer.rgpe import RGPE
+    from surefoot.policy.transfer.rm_gp_ts import RMGPTS
+    from surefoot.policy.transfer.rm_gp_ucb import RMGPUCB
+    from surefoot.policy.transfer.taf import TAF
+    from surefoot.policy.transfer.tasks import Task
+    from surefoot.policy.ucb.add_gp_ucb import AddGPUCB
+    from surefoot.policy.ucb.gp_ucb import GPUCB
     from surefoot.serve.client import Client

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Domain
+from surefoot.errors import BudgetSpent, Exhausted, NotSupported
 from surefoot.loop.direction import DIRECTIONS
-from surefoot.loop.errors import BudgetSpent, Exhausted, NotSupported
 from surefoot.loop.events import as_outcome
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED, LevelSet, Outcome, Query, Recommendation

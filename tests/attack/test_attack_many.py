@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot.attack import Ball, BlackBox, attack_many
-from surefoot.lab.baselines.latent_search import RandomLatentSearch
+from surefoot.attack.latent_search import RandomLatentSearch
 
 
 def scores(images):

@@ -7,15 +7,15 @@ import pytest
 
 from surefoot import NotSupported
 from surefoot.attack import BOS2, Abandon, Ball, BlackBox, LatentSizes, ModelFault, Resize, attack_many, bos2
+from surefoot.attack.bayesopt_attack import BayesOptAttack
 from surefoot.attack.bos_squared import Latent
+from surefoot.attack.genattack import GenAttack
+from surefoot.attack.latent_search import RandomLatentSearch
 from surefoot.attack.probe import log_odds
-from surefoot.lab.baselines.bayesopt_attack import BayesOptAttack
-from surefoot.lab.baselines.genattack import GenAttack
-from surefoot.lab.baselines.latent_search import RandomLatentSearch
-from surefoot.lab.baselines.parsimonious import ParsimoniousAttack
-from surefoot.lab.baselines.square_attack import SquareAttack
-from surefoot.lab.baselines.zoo import ZOO, AutoZOOM
-from surefoot.lab.experiments.bos2._linear import linear_toy
+from surefoot.attack.square_attack import SquareAttack
+from surefoot_lab.baselines.parsimonious import ParsimoniousAttack
+from surefoot_lab.baselines.zoo import ZOO, AutoZOOM
+from surefoot_lab.experiments.bos2._linear import linear_toy
 
 SIZES = (6, 8, 10, 12, 14, 16, 18)
 SMALL = {"sizes": (3, 4, 6), "initial_queries": 4, "groups": 4, "decompositions": 4, "length": 10, "candidates": 50}

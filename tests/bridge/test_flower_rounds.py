@@ -23,8 +23,8 @@ from surefoot.bridge.flower.records import (
     request_from_records,
     request_to_records,
 )
+from surefoot.errors import SurefootError
 from surefoot.federated import Agent, Broadcast, Coordinator, Message, SharedFeatures
-from surefoot.loop.errors import SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.private import Ledger
 

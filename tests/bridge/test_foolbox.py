@@ -12,9 +12,9 @@ from scipy.ndimage import gaussian_filter
 foolbox = pytest.importorskip("foolbox")
 
 from surefoot.attack import BOS2  # noqa: E402
+from surefoot.attack.square_attack import SquareAttack  # noqa: E402
 from surefoot.bridge.foolbox import SurefootAttack  # noqa: E402
-from surefoot.lab.baselines.square_attack import SquareAttack  # noqa: E402
-from surefoot.loop.errors import NotSupported  # noqa: E402
+from surefoot.errors import NotSupported  # noqa: E402
 
 # Smooth weights: what a low resolution sees of them is most of what there is.
 WEIGHTS = gaussian_filter(np.random.default_rng(0).standard_normal((3, 10, 10)), (0, 2, 2)).reshape(3, 100) * 20.0

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 
 BRIDGES = {
     "optuna": ("optuna", "optuna"),

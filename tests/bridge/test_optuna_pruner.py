@@ -14,7 +14,7 @@ from optuna.trial import TrialState, create_trial
 
 from surefoot import BOBOS, RMBOBOS, NotSupported
 from surefoot.bridge.optuna import BosPruner, SurefootSampler
-from surefoot.policy.early_stop import default_rule
+from surefoot.policy.epochs.bo_bos import default_rule
 from surefoot.stopping import OptimalStopping
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)

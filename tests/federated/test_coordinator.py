@@ -10,9 +10,9 @@ import warnings
 import numpy as np
 import pytest
 
+from surefoot.errors import SurefootError
 from surefoot.federated import Coordinator, Message, Regions, SharedFeatures, Weighting
 from surefoot.federated.schedules import Decay, Fixed
-from surefoot.loop.errors import SurefootError
 from surefoot.private import GaussianEvent, Ledger, ResearchNoise
 
 FEATURES = SharedFeatures(2, 8, lengthscale=0.2, noise=0.01, seed=0)

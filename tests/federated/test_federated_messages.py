@@ -6,8 +6,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from surefoot.errors import SurefootError
 from surefoot.federated import Broadcast, Message
-from surefoot.loop.errors import SurefootError
 
 HASH = "0123456789abcdef" * 4
 

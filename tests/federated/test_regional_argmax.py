@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot import Box, Candidates, Choice, Float, Int, Space
+from surefoot.errors import Exhausted
 from surefoot.federated import (
     Agent,
     Broadcast,
@@ -17,7 +18,6 @@ from surefoot.federated import (
     spread_table,
     to_unit,
 )
-from surefoot.loop.errors import Exhausted
 
 
 def features(dimension, lengthscale=0.15, count=60):

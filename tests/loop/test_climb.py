@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from surefoot.loop.climb import climb
+from surefoot.domain.climb import climb
 
 
 class Quadratic:

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
+from surefoot.errors import MissingExtra
 from surefoot.loop.device import placer, torch_device
-from surefoot.loop.errors import MissingExtra
 
 
 def test_numpy_is_where_there_is_no_device():

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot.domain import Box, Candidates, Choice, Domain, Float, Int, Space
-from surefoot.loop.errors import Exhausted
-from surefoot.loop.maximize import argmax, maximize
+from surefoot.domain.search import argmax, maximize
+from surefoot.errors import Exhausted
 
 
 class Function:

@@ -8,7 +8,7 @@ import pytest
 from surefoot import GP, GPUCB, AddGPUCB, Box, Matern, NotSupported, Space, widths
 from surefoot.belief.additive import Additive, Parts
 from surefoot.domain import Float
-from surefoot.policy.add_gp_ucb import maximize_parts
+from surefoot.policy.ucb.add_gp_ucb import maximize_parts
 
 
 def test_the_optimum_of_the_sum_is_the_concatenation_of_the_optima():

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from surefoot import GP, SE, Dives, MacroGPO, MoveTable, Paths
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 from surefoot.loop.types import Outcome
-from surefoot.policy.anytime import AnytimePlanner
-from surefoot.policy.bounds import Reach, anytime_nodes
-from surefoot.policy.path_constants import Constants
-from surefoot.policy.path_tree import PathTree
-from surefoot.policy.plan import Fresh, Shared, full_nodes, most_likely, sampled
-from surefoot.policy.subtrees import Subtrees
+from surefoot.policy.routes.anytime import AnytimePlanner
+from surefoot.policy.routes.bounds import Reach, anytime_nodes
+from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.path_tree import PathTree
+from surefoot.policy.routes.plan import Fresh, Shared, full_nodes, most_likely, sampled
+from surefoot.policy.routes.subtrees import Subtrees
 
 SIDE = 31
 GRID = np.stack(np.meshgrid(np.arange(float(SIDE)), np.arange(float(SIDE)), indexing="ij"), axis=-1).reshape(-1, 2)

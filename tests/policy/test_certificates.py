@@ -30,7 +30,7 @@ from surefoot import (
     WeightedBox,
 )
 from surefoot.loop.events import timeless
-from surefoot.loop.plausible import ENOUGH, WIDTH, plausible
+from surefoot.policy.plausible import ENOUGH, WIDTH, plausible
 
 SIDE = np.linspace(0.0, 1.0, 15)
 GRID = np.stack(np.meshgrid(SIDE, SIDE, indexing="ij"), axis=-1).reshape(-1, 2)

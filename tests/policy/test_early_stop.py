@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot import BOBOS, GP, GPUCB, SE, Box, Candidates, Matern, NoData, Policy, load, widths
-from surefoot.policy.early_stop import default_rule, incumbent_offset, score_range
-from surefoot.policy.epochs import EpochPolicy, automatic_over_epochs, intermediate_epochs
+from surefoot.policy.epochs.bo_bos import default_rule, incumbent_offset, score_range
+from surefoot.policy.epochs.runs import EpochPolicy, automatic_over_epochs, intermediate_epochs
 from surefoot.stopping import ExponentialDecay, OptimalStopping
 
 N = 20

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from surefoot import GP, SE, Box, Candidates, EntropySearch, MinimumRegretSearch
-from surefoot.lab import Replicate, compare
-from surefoot.lab.problems import grid
-from surefoot.lab.samples import gp_sample_grid
-from surefoot.policy.entropy_search import Fantasies, largest_line
+from surefoot.policy.entropy.entropy_search import Fantasies, largest_line
 from surefoot.policy.search import RandomSearch
+from surefoot_lab import Replicate, compare
+from surefoot_lab.problems import grid
+from surefoot_lab.samples import gp_sample_grid
 
 
 def fantasies(mean, cov, noise=1e-6, samples=4000, values=9, seed=0):

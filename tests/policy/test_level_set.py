@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import surefoot
 from surefoot import GP, GPLSE, SE, Box, Candidates, LevelSet, Policy, RandomLevelSet, Straddle, VarianceSampling
-from surefoot.loop.errors import NoData, NotSupported
-from surefoot.policy.level_set import LevelSets
-from surefoot.policy.sets import Memory
+from surefoot.errors import NoData, NotSupported
+from surefoot.policy.levels.level_set import LevelSets
+from surefoot.policy.levels.sets import Memory
 
 GRID = Candidates(np.linspace(0.0, 1.0, 80))
 PRIOR = GP(SE(0.15), noise=1e-4)

@@ -22,9 +22,9 @@ from surefoot import (
     Policy,
     optimize,
 )
-from surefoot.policy.anytime import AnytimePlanner
-from surefoot.policy.path_tree import PathTree
-from surefoot.policy.plan import Fresh, Shared, sampled
+from surefoot.policy.routes.anytime import AnytimePlanner
+from surefoot.policy.routes.path_tree import PathTree
+from surefoot.policy.routes.plan import Fresh, Shared, sampled
 
 SIDE = 21
 GRID = np.stack(np.meshgrid(np.arange(21.0), np.arange(21.0), indexing="ij"), axis=-1).reshape(-1, 2)

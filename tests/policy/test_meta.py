@@ -33,8 +33,8 @@ from surefoot import (
     load,
     widths,
 )
-from surefoot.policy.gp_ucb import UpperBound
-from surefoot.policy.meta import WeightedScore, entropic_weights, gap_estimates, next_influence
+from surefoot.policy.transfer.rm_gp_ucb import WeightedScore, entropic_weights, gap_estimates, next_influence
+from surefoot.policy.ucb.gp_ucb import UpperBound
 
 LINE = np.linspace(0.0, 1.0, 60)[:, None]
 KNOWN = GP(SE(lengthscale=0.15), noise=0.01)
@@ -226,8 +226,8 @@ def test_many_numbers_are_stored_by_hash_and_passed_again(tmp_path):
 def test_a_resumed_policy_does_not_fit_its_tasks_again(monkeypatch):
     policy = run(RMGPUCB(Box.unit(1), tasks=two_tasks(seed=11), seed=0), steps=3)
     state = policy.state()
-    monkeypatch.setattr("surefoot.policy.transfer._fits", {})
-    monkeypatch.setattr("surefoot.policy.transfer.TransferPolicy._task_fit", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr("surefoot.policy.transfer.base._fits", {})
+    monkeypatch.setattr("surefoot.policy.transfer.base.TransferPolicy._task_fit", lambda *_: pytest.fail("fitted"))
     assert Policy.from_state(state).ask() == policy.ask()
 
 

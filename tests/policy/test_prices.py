@@ -9,7 +9,7 @@ import pytest
 
 from surefoot import Box, Candidates, Fidelity
 from surefoot.loop.state import pack, unpack
-from surefoot.policy.prices import Prices, numbers_at
+from surefoot.policy.levels.prices import Prices, numbers_at
 
 LINE = Candidates([0.0, 1.0, 3.0])
 

@@ -9,9 +9,9 @@ from surefoot import GP, RGPE, SE, TAF, Box, Candidates, ExpectedImprovement, Fl
 from surefoot.belief.fourier import FourierFeatures
 from surefoot.loop.state import storable
 from surefoot.policy.improvement import LogImprovement
-from surefoot.policy.rgpe import Ensemble, leave_one_out, misranked, ranking_weights
-from surefoot.policy.taf import Transferred, epanechnikov, rank_distance
-from surefoot.policy.transfer import slopes
+from surefoot.policy.transfer.base import slopes
+from surefoot.policy.transfer.rgpe import Ensemble, leave_one_out, misranked, ranking_weights
+from surefoot.policy.transfer.taf import Transferred, epanechnikov, rank_distance
 
 LINE = np.linspace(0.0, 1.0, 50)[:, None]
 KNOWN = GP(SE(lengthscale=0.15), noise=0.01)

@@ -28,9 +28,9 @@ from surefoot import (
     ThompsonSampling,
     widths,
 )
-from surefoot.policy.entropy import MaxValueEntropy, max_value_draws
-from surefoot.policy.gp_ucb import UpperBound
+from surefoot.policy.entropy.max_value_entropy import MaxValueEntropy, max_value_draws
 from surefoot.policy.improvement import LogImprovement, LogProbability, log_h
+from surefoot.policy.ucb.gp_ucb import UpperBound
 
 MODEL_POLICIES = [GPUCB, ExpectedImprovement, ProbabilityOfImprovement, ThompsonSampling, MaxValueEntropySearch]
 GRID = np.stack(np.meshgrid(np.linspace(0, 1, 15), np.linspace(0, 1, 15)), axis=-1).reshape(-1, 2)

@@ -31,7 +31,7 @@ from surefoot import (
     widths,
 )
 from surefoot.domain import Float
-from surefoot.loop.worst_case import lowest, maximin
+from surefoot.policy.robust.worst_case import lowest, maximin
 
 AXIS = np.linspace(0.0, 1.0, 15)
 GRID = np.stack(np.meshgrid(AXIS, AXIS, indexing="ij"), axis=-1).reshape(-1, 2)

@@ -35,9 +35,9 @@ from surefoot import (
 from surefoot.domain.mixed import Nearby
 from surefoot.domain.perturbation import perturbation_from_dict
 from surefoot.domain.sets import gauge
-from surefoot.loop.model import PosteriorScore
-from surefoot.loop.worst_case import SoftMinimum, lowest, maximin
-from surefoot.policy.gp_ucb import UpperBound
+from surefoot.policy.base import PosteriorScore
+from surefoot.policy.robust.worst_case import SoftMinimum, lowest, maximin
+from surefoot.policy.ucb.gp_ucb import UpperBound
 
 MIXED = Space(rate=Float(1e-3, 1.0, log=True), width=Float(-2.0, 3.0), depth=Int(1, 12), kind=Choice(["a", "b", "c"]))
 WHOLE = Space(n=Int(1, 60, log=True), m=Int(-4, 5), kind=Choice(["a", "b"]))

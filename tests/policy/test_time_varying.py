@@ -27,12 +27,12 @@ from surefoot import (
 )
 from surefoot.belief.drift import simulate_drift
 from surefoot.belief.forgetting import Forgetting
-from surefoot.lab.baselines.contextual import ContextualGPUCB
-from surefoot.lab.baselines.drift import LastValue, RExp3, SlidingWindowGPUCB, genie
-from surefoot.loop.errors import NoData, NotSupported
-from surefoot.policy import time_varying
-from surefoot.policy.resetting import block_length
+from surefoot.errors import NoData, NotSupported
+from surefoot.policy.drift import tv_gp_ucb as time_varying
+from surefoot.policy.drift.r_gp_ucb import block_length
 from surefoot.testing import PolicyContract
+from surefoot_lab.baselines.contextual import ContextualGPUCB
+from surefoot_lab.baselines.drift import LastValue, RExp3, SlidingWindowGPUCB, genie
 
 AXIS = np.linspace(0.0, 1.0, 40)[:, None]
 KERNEL = SE(0.15)

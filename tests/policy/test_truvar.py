@@ -11,7 +11,7 @@ import pytest
 import surefoot
 from surefoot import GP, SE, Box, Candidates, Fidelity, Outcome, PendingQuery, Policy, TruVaR, widths
 from surefoot.belief.lookahead import Lookahead
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 
 SIDE = np.linspace(0.0, 1.0, 12)
 GRID = Candidates(np.stack(np.meshgrid(SIDE, SIDE), axis=-1).reshape(-1, 2))

@@ -12,7 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 from surefoot.private import accounting, renyi
 from surefoot.private.accounting import (
     METHODS,

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from surefoot import BudgetSpent
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.private import (
     Ask,
     Close,

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surefoot.loop.errors import BudgetSpent, SurefootError
+from surefoot.errors import BudgetSpent, SurefootError
 from surefoot.private import GaussianEvent, Ledger, StatedEvent, epsilon
 
 WRITER = """

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from surefoot import GP, SE, BudgetSpent
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.private import (
     FullLift,
     GaussianEvent,

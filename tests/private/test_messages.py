@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.private import (
     Answer,
     Ask,

@@ -12,7 +12,7 @@ import opendp.prelude as dp
 import pytest
 from scipy import stats
 
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 from surefoot.private import ResearchNoise, SystemNoise, gaussian_scale
 from surefoot.private import noise as module
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from surefoot import GP, GPUCB, SE, Candidates, widths
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.private import (
     Answer,
     GaussianRelease,

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from surefoot import GP, SE, TVGPUCB, Candidates, Matern, widths
 from surefoot.belief.drift import DriftingGrid, simulate_drift
-from surefoot.lab.baselines.drift import genie
+from surefoot_lab.baselines.drift import genie
 
 rates = st.floats(0.0, 1.0)
 seeds = st.integers(0, 2**31)

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from surefoot import GP, RMGPUCB, SE, Candidates, Task
 from surefoot.belief.posterior import factorize
-from surefoot.policy.meta import entropic_weights, next_influence
+from surefoot.policy.transfer.rm_gp_ucb import entropic_weights, next_influence
 
 GRID = np.linspace(0.0, 1.0, 50)[:, None]
 KERNEL, NOISE, DELTA = SE(lengthscale=0.12), 0.02, 0.1

@@ -24,8 +24,8 @@ from surefoot import (
 )
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import factorize
-from surefoot.lab.experiments.stableopt._polynomial import points as grid_points
-from surefoot.lab.experiments.stableopt._polynomial import polynomial
+from surefoot_lab.experiments.stableopt._polynomial import points as grid_points
+from surefoot_lab.experiments.stableopt._polynomial import polynomial
 
 AXIS = np.linspace(0.0, 1.0, 9)
 GRID = np.stack(np.meshgrid(AXIS, AXIS, indexing="ij"), axis=-1).reshape(-1, 2)

@@ -9,7 +9,7 @@ from browser import COMMAND, Browser
 from rich.console import Console
 from test_browser import problems
 
-from surefoot.lab import demo
+from surefoot.cli import demo
 
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="needs chromium on the PATH")
 

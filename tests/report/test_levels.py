@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from surefoot import GP, GPLSE, SE, Candidates, Float, Space, TruVaR
-from surefoot.lab.show import answer
+from surefoot.cli.show import answer
 from surefoot.report import level_set, page
 from surefoot.report.levels import drawable
 from surefoot.report.view import View

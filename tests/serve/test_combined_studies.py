@@ -23,7 +23,7 @@ from surefoot import (
     StableOpt,
     WeightedBox,
 )
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 
 VALVE = Box([(0.0, 1.0)])
 BELIEF = GP(SE(0.3), noise=1e-3)

@@ -24,9 +24,9 @@ from rich.console import Console
 from running import Server
 
 from surefoot import cli
-from surefoot.lab.curate import curate
-from surefoot.lab.records import bounds_from, read
-from surefoot.loop.errors import BudgetSpent, SurefootError
+from surefoot.cli.curate import curate
+from surefoot.cli.records import bounds_from, read
+from surefoot.errors import BudgetSpent, SurefootError
 from surefoot.private import PublicScale
 from surefoot.serve import ServiceError
 
@@ -432,7 +432,7 @@ def test_a_table_of_few_rows_needs_no_number_of_asks(folder, monkeypatch, capsys
 
 def test_a_broken_module_of_our_own_is_no_missing_extra(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setitem(sys.modules, "surefoot.lab.curate", None)
+    monkeypatch.setitem(sys.modules, "surefoot.cli.curate", None)
     with pytest.raises(ImportError, match="curate"):
         command(*words("https://bo.example", "--token", "sf_x", "--dry-run"), monkeypatch=monkeypatch)
 
@@ -493,7 +493,7 @@ def test_help_fits_and_its_examples_parse(columns, monkeypatch, capsys):
     examples = re.findall(r"^ +(surefoot curate\b.*)$", re.sub(r"\\\n\s+", "", text), flags=re.MULTILINE)
     assert len(examples) == 2
     seen = []
-    monkeypatch.setattr("surefoot.lab.curate.curate", lambda data, **options: seen.append(options))
+    monkeypatch.setattr("surefoot.cli.curate.curate", lambda data, **options: seen.append(options))
     for line in examples:
         assert command(*shlex.split(line)[1:], monkeypatch=monkeypatch) == 0
     assert [options["dry_run"] for options in seen] == [False, True]
@@ -504,7 +504,7 @@ def test_an_interrupted_command_says_how_to_go_on(token, monkeypatch, capsys):
     def interrupted(data, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("surefoot.lab.curate.curate", interrupted)
+    monkeypatch.setattr("surefoot.cli.curate.curate", interrupted)
     given = words("https://bo.example", *token)
     assert command(*given, monkeypatch=monkeypatch) == 130
     error = capsys.readouterr().err

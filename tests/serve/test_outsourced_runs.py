@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from surefoot import Client
-from surefoot.loop.errors import BudgetSpent
+from surefoot.errors import BudgetSpent
 from surefoot.private.guarantee import Guarantee
 from surefoot.private.messages import Answer, Close, Release
 from surefoot.private.modeler import Modeler

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 import surefoot
 from surefoot import Box, Client
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 from surefoot.serve import Conflict, NotFound, ServiceError, Settings, Store, Unauthorized, create_app, pages, tokens
 from surefoot.serve.logs import JsonLines
 from surefoot.serve.tables import events, studies

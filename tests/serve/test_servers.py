@@ -14,7 +14,7 @@ from running import Server
 
 import surefoot
 from surefoot import Box, Client
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 from surefoot.loop.journal import dumps
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.serve import Settings, Store, create_app, live, tokens

@@ -10,7 +10,7 @@ import pytest
 
 import surefoot
 from surefoot import GP, SE, Box, Candidates, Choice, Client, Dives, Float, Int, Outcome, Paths, Space
-from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.events import timeless
 from surefoot.serve import Conflict, NotFound
 

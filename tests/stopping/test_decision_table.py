@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from surefoot.lab import Budget, Replicate, find
-from surefoot.lab.runner import run
+from surefoot_lab import Budget, Replicate, find
+from surefoot_lab.runner import run
 
 
 def test_claims(tmp_path):

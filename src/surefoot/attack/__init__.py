@@ -14,8 +14,8 @@ read.
 (True, True)
 
 :func:`bos2` attacks one image and :func:`attack_many` several at once, with their queries in common batches.
-:class:`BOS2` holds the options, and so does every other :class:`Attack`: the methods it is compared with are in
-``surefoot.lab.baselines``.
+:class:`BOS2` holds the options, and so does every other :class:`Attack`: the methods of this room beside it, and
+those of ``surefoot_lab.baselines``.
 """
 
 from __future__ import annotations

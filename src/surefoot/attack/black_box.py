@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from surefoot.loop.errors import BudgetSpent, SurefootError
+from surefoot.errors import BudgetSpent, SurefootError
 
 __all__ = ["BlackBox", "ModelFault"]
 

@@ -4,8 +4,8 @@ Question: how few queries does it take to make a classifier, known by its scores
 
 Rule: a perturbation is searched for at a low resolution h × h and resized to the image. An outer loop chooses h by GP-
 UCB on what earlier resolutions achieved (:mod:`surefoot.attack.dimension`); an inner loop of at most 40 queries
-searches at that resolution by Add-GP-UCB (:mod:`surefoot.policy.add_gp_ucb`), with the decomposition learned anew, and
-is given up by Bayesian optimal stopping when it will not beat the best so far (:mod:`surefoot.attack.abandon`).
+searches at that resolution by Add-GP-UCB (:mod:`surefoot.policy.ucb.add_gp_ucb`), with the decomposition learned anew,
+and is given up by Bayesian optimal stopping when it will not beat the best so far (:mod:`surefoot.attack.abandon`).
 
 Reference: Kharkovskii 2020 (thesis), chapter 5, Algorithms 5 to 7; the perturbation loop shares its settings with Ru,
 Cobb, Blaas & Gal 2020.
@@ -47,7 +47,7 @@ from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
 from surefoot.experimental import experimental
 from surefoot.loop.widths import Constant, Width
-from surefoot.policy.add_gp_ucb import maximize_parts
+from surefoot.policy.ucb.add_gp_ucb import maximize_parts
 
 __all__ = ["BOS2", "Latent", "bos2"]
 

@@ -22,7 +22,7 @@ import importlib.util
 from typing import Any
 
 if importlib.util.find_spec("art") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the ART bridge needs the Adversarial Robustness Toolbox: pip install 'surefoot[art]'")
 
@@ -48,7 +48,7 @@ class SurefootEvasion(EvasionAttack):
     classifier : classifier of ART
         With ``clip_values``; for a model that can only be asked, ``BlackBoxClassifier(predict_fn, ...)``.
     method : Attack, optional
-        By default ``BOS2()``; the baselines of ``surefoot.lab.baselines`` are attacks too.
+        By default ``BOS2()``; ``SquareAttack`` and others are attacks too.
     eps : float
         Radius of the ball.
     norm : "inf", "2", numpy.inf or 2

@@ -21,7 +21,7 @@ import importlib.util
 from typing import Any, Literal
 
 if importlib.util.find_spec("foolbox") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the Foolbox bridge needs Foolbox: pip install 'surefoot[foolbox]'")
 
@@ -38,8 +38,8 @@ from foolbox.attacks.base import (
 from foolbox.criteria import Misclassification, TargetedMisclassification
 
 from surefoot.attack import Attack, AttackResult, Ball, BlackBox, attack_many
+from surefoot.errors import NotSupported
 from surefoot.experimental import experimental
-from surefoot.loop.errors import NotSupported
 
 __all__ = ["SurefootAttack"]
 
@@ -53,7 +53,7 @@ class SurefootAttack(FixedEpsilonAttack):
     Parameters
     ----------
     method : Attack, optional
-        By default ``BOS2()``; the baselines of ``surefoot.lab.baselines`` are attacks too.
+        By default ``BOS2()``; ``SquareAttack`` and others are attacks too.
     norm : "linf" or "l2"
         Norm in which ``epsilons`` are meant.
     budget : int

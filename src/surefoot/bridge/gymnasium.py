@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if importlib.util.find_spec("gymnasium") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the Gymnasium bridge needs Gymnasium: pip install 'surefoot[gymnasium]'")
 
 from gymnasium import spaces
 
 from surefoot.domain import Box
+from surefoot.errors import NotSupported
 from surefoot.experimental import experimental
-from surefoot.loop.errors import NotSupported
 from surefoot.loop.streams import stream
 
 __all__ = ["LinearPolicy", "PolicySearch"]

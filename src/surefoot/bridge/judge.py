@@ -1,6 +1,6 @@
 """Whether to end a run, judged by its scores and those of other runs alone, for schedulers of other software.
 
-It is the first of the two conditions of :class:`~surefoot.policy.early_stop.BOBOS`: the table of
+It is the first of the two conditions of :class:`~surefoot.policy.epochs.bo_bos.BOBOS`: the table of
 :mod:`surefoot.stopping`, with the best run that has ended as the one to beat and a loss K₁ that grows from run to run.
 The second condition needs that policy's belief; a scheduler has none.
 """
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.arguments import whole
 from surefoot.loop.streams import stream
 from surefoot.loop.types import Advice
-from surefoot.policy.early_stop import default_rule, growing_loss, score_range
+from surefoot.policy.epochs.bo_bos import default_rule, growing_loss, score_range
 from surefoot.stopping import OptimalStopping, Watch
 
 __all__ = ["Judge"]

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if importlib.util.find_spec("pettingzoo") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the PettingZoo bridge needs PettingZoo: pip install 'surefoot[pettingzoo]'")
 

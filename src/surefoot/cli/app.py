@@ -67,7 +67,7 @@ def main() -> None:
     surefoot 0...
     status 0
     """
-    from surefoot.loop.errors import SurefootError
+    from surefoot.errors import SurefootError
 
     for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a character shows a question mark
         if isinstance(stream, io.TextIOWrapper):

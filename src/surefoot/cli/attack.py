@@ -87,7 +87,7 @@ def attack(
         --radius 0.3 --targets all \\
         --first 5 --resume
     """
-    from surefoot.lab.attack_command import attack as run
+    from surefoot.cli.attack_command import attack as run
 
     run(
         model,

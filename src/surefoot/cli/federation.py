@@ -57,7 +57,7 @@ def federate(
       surefoot federate --flower \\
         examples/flower_federation
     """
-    from surefoot.lab import federate as room
+    from surefoot.cli import federate as room
 
     if flower is not None:
         raise typer.Exit(room.start_flower(flower))

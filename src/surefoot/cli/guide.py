@@ -38,6 +38,6 @@ def which(
       surefoot which --snippet \\
         special=epochs,tasks
     """
-    from surefoot.lab.which.dialogue import which as run
+    from surefoot.cli.which.dialogue import which as run
 
     run([*(known or []), *(answers or [])], json=json, snippet=snippet, listing=listing)

@@ -48,8 +48,8 @@ def audit(
       surefoot audit all --broken \\
         --trials 1000000
     """
-    from surefoot.lab.audit import BROKEN, available
-    from surefoot.lab.audit import audit as run
+    from surefoot.cli.audit import BROKEN, available
+    from surefoot.cli.audit import audit as run
 
     if listing:
         for name in available(broken=broken):
@@ -160,10 +160,10 @@ def curate(
         --epsilon 2 --delta 1e-6 \\
         --bounds limits.toml --dry-run
     """
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     try:
-        from surefoot.lab.curate import curate as run
+        from surefoot.cli.curate import curate as run
     except ImportError as error:
         if (error.name or "surefoot").partition(".")[0] == "surefoot":  # no extra would help
             raise

@@ -63,7 +63,7 @@ def select(
         --objective regression \\
         --target price
     """
-    from surefoot.lab.select import select as run
+    from surefoot.cli.select import select as run
 
     run(
         file,

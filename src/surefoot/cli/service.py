@@ -29,7 +29,7 @@ _HERE = "sqlite:///surefoot.db"
 
 def _room() -> Any:
     """The module that does the work, or a sentence about what it needs."""
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     try:
         return import_module("surefoot.serve.run")

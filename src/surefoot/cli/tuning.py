@@ -105,7 +105,7 @@ def tune(
       type = "choice"
       values = ["relu", "tanh"]
     """
-    from surefoot.lab.tune import tune as run
+    from surefoot.cli.tune import tune as run
 
     try:
         run(
@@ -149,6 +149,6 @@ def show(
       surefoot show run.jsonl --top 3 \\
         --page run.html
     """
-    from surefoot.lab.show import show as run
+    from surefoot.cli.show import show as run
 
     run(journal, page=page, top=top, direction=None if direction is None else direction.value)

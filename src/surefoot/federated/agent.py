@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import whole
 from surefoot.domain import Candidates, Domain
+from surefoot.domain.search import argmax
 from surefoot.experimental import experimental
 from surefoot.federated.argmax import best_point, spread_table
 from surefoot.federated.features import SharedFeatures, draw_weights, to_unit, transform_outputs
@@ -44,9 +45,8 @@ from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions
 from surefoot.federated.schedules import Decay, Schedule
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.maximize import argmax
-from surefoot.loop.model import ModelOptions
 from surefoot.loop.policy import Proposal
+from surefoot.policy.base import ModelOptions
 from surefoot.policy.thompson import ThompsonSampling
 
 __all__ = ["Agent", "regional_start"]

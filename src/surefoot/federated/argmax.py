@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.domain import Candidates, Domain
+from surefoot.domain.climb import climb
 from surefoot.domain.design import unit_design
+from surefoot.domain.search import EXHAUSTIVE
+from surefoot.errors import Exhausted
 from surefoot.federated.features import SharedFeatures, to_unit
 from surefoot.federated.regions import Regions
-from surefoot.loop.climb import climb
-from surefoot.loop.errors import Exhausted
-from surefoot.loop.maximize import EXHAUSTIVE
 from surefoot.loop.streams import stream
 
 __all__ = ["Table", "best_point", "regional_values", "spread_points", "spread_table"]

@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
+from surefoot.errors import BudgetSpent, SurefootError
 from surefoot.experimental import experimental
 from surefoot.federated.aggregate import aggregate
 from surefoot.federated.features import SharedFeatures
@@ -47,7 +48,6 @@ from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions, Weighting, effective_multiplier
 from surefoot.federated.schedules import Decay, Schedule
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.loop.state import pack
 from surefoot.private.accounting import GaussianEvent

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.loop.journal import check_schema
 
 __all__ = ["SILENCES", "Broadcast", "Message"]
@@ -136,7 +136,7 @@ class Broadcast(_Wire):
     >>> Broadcast(round=3, features="ab" * 32, parts=[1], vectors=[[0.0]], simulated=True).to_wire()
     Traceback (most recent call last):
     ...
-    surefoot.loop.errors.SurefootError: the noise of this broadcast came from a seed: it protects nobody and is not sent
+    surefoot.errors.SurefootError: the noise of this broadcast came from a seed: it protects nobody and is not sent
     """
 
     kind: ClassVar[str] = "broadcast"

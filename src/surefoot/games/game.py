@@ -30,11 +30,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.domain import Candidates, Domain
+from surefoot.errors import NotSupported
 from surefoot.experimental import experimental
 from surefoot.games.mind import Pool
 from surefoot.games.player import Player
 from surefoot.games.rounds import Round
-from surefoot.loop.errors import NotSupported
 from surefoot.loop.state import pack
 from surefoot.loop.streams import stream
 

@@ -40,6 +40,7 @@ from scipy.special import ndtri
 from surefoot.arguments import whole
 from surefoot.belief.gp import GP
 from surefoot.domain import Box, Candidates, Domain, Space
+from surefoot.errors import NotSupported
 from surefoot.experimental import experimental
 from surefoot.games.hedge import GPMW
 from surefoot.games.mind import Log, Mind, Pool
@@ -48,7 +49,6 @@ from surefoot.games.reasoning import Profile
 from surefoot.games.rounds import Round
 from surefoot.games.strategies import RandomStrategy, Strategy, Tracker
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.errors import NotSupported
 from surefoot.loop.policy import _OMITTED, Options, Point, Policy, Proposal, _check_domain
 from surefoot.loop.state import storable
 from surefoot.loop.streams import stream

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Candidates
+from surefoot.domain.search import argmax, maximize
 from surefoot.games.payoffs import ExpectedScore, JointActions, PayoffBelief
 from surefoot.games.strategies import Tracker
-from surefoot.loop.maximize import argmax, maximize
 
 __all__ = ["Profile", "Reasoner"]
 

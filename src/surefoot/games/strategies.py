@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.domain import Box, Candidates, Domain
+from surefoot.errors import NotSupported
 from surefoot.games.rounds import Round
-from surefoot.loop.errors import NotSupported
 from surefoot.loop.policy import Policy
 from surefoot.loop.state import pack, storable, unpack
 from surefoot.loop.streams import as_integer

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 
 __all__ = ["placer", "torch_device"]
 

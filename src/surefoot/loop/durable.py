@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 
 __all__ = ["Appended", "uninterrupted", "write_atomically"]
 
@@ -65,7 +65,7 @@ class Appended:
     >>> file.append(b"lost?")
     Traceback (most recent call last):
     ...
-    surefoot.loop.errors.SurefootError: ...run.jsonl was deleted, or another file is in its place; nothing ...
+    surefoot.errors.SurefootError: ...run.jsonl was deleted, or another file is in its place; nothing ...
     >>> file.close()
     """
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Paths
-from surefoot.loop.errors import BudgetSpent, Exhausted
+from surefoot.errors import BudgetSpent, Exhausted
 from surefoot.loop.types import Outcome, Query
 
 __all__ = ["Journey"]
@@ -77,7 +77,7 @@ class Journey:
         >>> Journey(Paths([0.0, 1.0], MoveTable({0: [[1]]}), start=0), 1, 1, True).options()
         Traceback (most recent call last):
         ...
-        surefoot.loop.errors.Exhausted: the vehicle stands at place 1, a dead end: no move leads away from it
+        surefoot.errors.Exhausted: the vehicle stands at place 1, a dead end: no move leads away from it
         """
         if self.stages is not None and self.stages < 1:
             length, budget = self.domain.length, self.domain.budget

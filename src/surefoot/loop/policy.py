@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
+from surefoot.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.direction import DIRECTIONS, turned
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
 from surefoot.loop.journal import Journal
 from surefoot.loop.journey import Journey

@@ -1,6 +1,6 @@
 """Which point next: one file per algorithm.
 
->>> from surefoot.policy.gp_ucb import GPUCB
+>>> from surefoot.policy.ucb.gp_ucb import GPUCB
 >>> GPUCB.__name__
 'GPUCB'
 """

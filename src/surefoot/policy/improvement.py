@@ -14,7 +14,7 @@ Rules, with z = (μ(x) − best − margin)/σ(x), φ and Φ the normal density 
 References: Močkus 1975; Jones, Schonlau & Welch 1998; Kushner 1964. Guarantee: with a fixed prior and noise-free values
 EI converges at the near-optimal rate (Bull 2011); none is known for fitted hyper-parameters.
 
-Cost of one ask: as :mod:`surefoot.policy.gp_ucb`.
+Cost of one ask: as :mod:`surefoot.policy.ucb.gp_ucb`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from surefoot.arguments import not_negative
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
-from surefoot.loop.model import Acquisition, ModelOptions
-from surefoot.policy.moves import MoveRule
+from surefoot.policy.base import Acquisition, ModelOptions
+from surefoot.policy.routes.moves import MoveRule
 
 __all__ = [
     "ExpectedImprovement",

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Candidates
-from surefoot.loop.maximize import argmax, maximize
+from surefoot.domain.search import argmax, maximize
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.types import Recommendation
 

@@ -28,9 +28,9 @@ from surefoot.belief.noisy_inputs import smooth_and_white
 from surefoot.belief.paths import sample_paths
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
-from surefoot.loop.errors import NotSupported
-from surefoot.loop.model import Acquisition, ModelOptions, ModelPolicy
+from surefoot.errors import NotSupported
 from surefoot.loop.policy import Proposal
+from surefoot.policy.base import Acquisition, ModelOptions, ModelPolicy
 
 __all__ = ["ThompsonSampling"]
 

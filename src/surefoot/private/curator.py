@@ -41,9 +41,9 @@ from typing import Any, Literal, NoReturn, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.errors import BudgetSpent, SurefootError
 from surefoot.experimental import experimental
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.private.accounting import GaussianEvent, epsilon
 from surefoot.private.guarantee import Guarantee

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.belief.gp import GP
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.private.accounting import GaussianEvent
 from surefoot.private.accounting import epsilon as composed
 from surefoot.private.guarantee import Guarantee

@@ -12,7 +12,7 @@ afterwards stays charged, since nobody can say what became known of it.
 >>> ledger.charge(GaussianEvent(4.0), step=4)
 Traceback (most recent call last):
 ...
-surefoot.loop.errors.BudgetSpent: this release would bring epsilon to 2.258, above the budget of 2; 4 releases cost ...
+surefoot.errors.BudgetSpent: this release would bring epsilon to 2.258, above the budget of 2; 4 releases cost ...
 
 With a path the ledger is a file of JSON lines, and every line carries a hash of itself and the line before: a changed,
 removed or inserted line is noticed when the file is opened. Lines cut off at the *end* leave a shorter, valid chain:
@@ -35,8 +35,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+from surefoot.errors import BudgetSpent, SurefootError
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.errors import BudgetSpent, SurefootError
 from surefoot.loop.journal import Journal, dumps
 from surefoot.private import accounting
 from surefoot.private.accounting import Event, GaussianEvent, StatedEvent

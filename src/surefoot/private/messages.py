@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.loop.journal import check_schema, dumps
 from surefoot.private.guarantee import Guarantee
 

@@ -32,14 +32,14 @@ from surefoot.belief.gp import GP
 from surefoot.belief.kernels import SE
 from surefoot.belief.noisy_inputs import NoisyInputs
 from surefoot.domain import Candidates
+from surefoot.errors import BudgetSpent, Exhausted, NoData, NotSupported
 from surefoot.experimental import experimental
-from surefoot.loop.errors import BudgetSpent, Exhausted, NoData, NotSupported
 from surefoot.loop.journal import dumps, loads, write_atomically
-from surefoot.loop.model import ModelPolicy
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
 from surefoot.loop.types import LevelSet, Outcome, Query, Recommendation
-from surefoot.policy.gp_ucb import GPUCB
+from surefoot.policy.base import ModelPolicy
+from surefoot.policy.ucb.gp_ucb import GPUCB
 from surefoot.private.messages import Answer, Ask, Close, Release
 
 __all__ = ["Modeler", "noise_aware"]

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 
 __all__ = ["Noise", "ResearchNoise", "SystemNoise"]
 

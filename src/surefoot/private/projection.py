@@ -31,7 +31,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.private.guarantee import Failure, Guarantee
 from surefoot.private.mechanisms import ONE_ROW, Mechanism, PublicOptions
 from surefoot.private.scaling import table
@@ -166,7 +166,7 @@ class PublishedProjection(Mechanism):
     >>> mechanism.transform(np.eye(5, 2))
     Traceback (most recent call last):
     ...
-    surefoot.loop.errors.SurefootError: PublishedProjection protects nothing for 5 rows of 2 features (more than d + 1):
+    surefoot.errors.SurefootError: PublishedProjection protects nothing for 5 rows of 2 features (more than d + 1):
     ...
     """
 

@@ -29,8 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import SE
 from surefoot.domain import Candidates
-from surefoot.loop.errors import Exhausted
-from surefoot.policy.gp_ucb import GPUCB
+from surefoot.errors import Exhausted
+from surefoot.policy.ucb.gp_ucb import GPUCB
 from surefoot.private.mechanisms import Mechanism
 from surefoot.private.messages import Answer, Ask, Release
 from surefoot.private.modeler import Modeler

@@ -143,7 +143,7 @@ def require_matplotlib() -> Any:
     try:
         import matplotlib as module
     except ImportError:
-        from surefoot.loop.errors import MissingExtra
+        from surefoot.errors import MissingExtra
 
         raise MissingExtra("pictures need matplotlib: pip install 'surefoot[plot]'") from None
     return module

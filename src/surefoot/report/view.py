@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Choice, Domain, Space
-from surefoot.loop.errors import NoData
+from surefoot.errors import NoData
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result
 from surefoot.report.runs import direction_of, runs

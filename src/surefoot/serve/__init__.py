@@ -9,7 +9,7 @@ The service is :func:`create_app` (``surefoot serve`` runs it), its database a :
 """
 
 from surefoot import lazy
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 import surefoot
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.serve import answers, outsourced_routes, pages, study_routes, token_routes
 from surefoot.serve.guard import Guard
 from surefoot.serve.schemas import Failure

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and the service, beside the errors of :mod:`surefoot.loop.errors`.
+"""What can go wrong between a client and the service, beside the errors of :mod:`surefoot.errors`.
 
 The service answers every error with ``{"error": NAME, "detail": SENTENCE}`` and a status; the client raises the same
 error again. :data:`STATUS` is the table both use.
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.loop import errors
-from surefoot.loop.errors import SurefootError
+from surefoot import errors
+from surefoot.errors import SurefootError
 
 __all__ = [
     "Conflict",

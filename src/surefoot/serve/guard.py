@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.serve import tokens
 from surefoot.serve.failures import Unauthorized
 from surefoot.serve.limits import Buckets

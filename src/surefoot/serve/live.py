@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 
 import surefoot
 from surefoot.domain import Domain, Space, domain_from_dict
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.loop.journal import Journal, dumps, loads
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import Record

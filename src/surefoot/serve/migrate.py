@@ -18,7 +18,7 @@ from alembic.config import Config
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, Engine, text
 
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 
 __all__ = ["migrate"]
 
@@ -32,7 +32,7 @@ def migrate(engine: Engine, revision: str = "head") -> None:
     >>> migrate(Store("sqlite://").engine, "9999")
     Traceback (most recent call last):
     ...
-    surefoot.loop.errors.SurefootError: the database cannot be migrated: Can't locate revision ...; was it made by ...
+    surefoot.errors.SurefootError: the database cannot be migrated: Can't locate revision ...; was it made by ...
     """
     with engine.begin() as connection:  # SQLite: the write lock from the start
         if connection.dialect.name == "postgresql":

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from surefoot.loop.errors import BudgetSpent
+from surefoot.errors import BudgetSpent
 from surefoot.loop.state import pack
 from surefoot.private.messages import Answer, Ask, Close, Release
 from surefoot.serve.transport import Transport
@@ -90,7 +90,7 @@ def begin(
     >>> begin(Transport("http://127.0.0.1:8000", token="sf_..."), "x", Release("k3", np.eye(2), simulated=True))
     Traceback (most recent call last):
     ...
-    surefoot.loop.errors.SurefootError: this release was made with reproducible noise, ...
+    surefoot.errors.SurefootError: this release was made with reproducible noise, ...
     """
     wire = release.to_wire()
     content = base64.b64decode(wire.pop("rows"))

@@ -37,7 +37,7 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from sqlalchemy.pool import StaticPool
 
 import surefoot
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 from surefoot.loop.journal import loads
 from surefoot.serve.failures import Conflict, NotFound, Unavailable
 from surefoot.serve.tables import answers, events, studies, tokens

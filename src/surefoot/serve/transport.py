@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 from surefoot.loop.journal import dumps, loads
 from surefoot.serve.failures import ServiceError, again
 

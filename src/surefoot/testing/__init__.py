@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from surefoot import lazy
-from surefoot.loop.errors import MissingExtra
+from surefoot.errors import MissingExtra
 
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,

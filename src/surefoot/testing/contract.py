@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from surefoot.domain import Candidates, Dives, Paths
-from surefoot.loop.errors import BudgetSpent, Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.errors import BudgetSpent, Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.events import timeless
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED

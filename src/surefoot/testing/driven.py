@@ -11,7 +11,7 @@ import pytest
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Matern
 from surefoot.domain import Box, Candidates, Choice, Dives, Domain, Float, Int, Paths, Space
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Outcome, Query
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from surefoot.loop.errors import SurefootError
+from surefoot.errors import SurefootError
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
 from surefoot.testing.driven import Driven, every_domain
@@ -23,7 +23,7 @@ __all__ = ["Resuming"]
 _NEW: Any = multiprocessing.get_context(
     "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 )
-_NEW.set_forkserver_preload(["pytest", "surefoot.testing.contract", "surefoot.policy.gp_ucb"])
+_NEW.set_forkserver_preload(["pytest", "surefoot.testing.contract", "surefoot.policy.ucb.gp_ucb"])
 
 
 def _resume(

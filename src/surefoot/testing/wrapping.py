@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from surefoot.domain.perturbation import Ball
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 from surefoot.loop.events import timeless
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
 from surefoot.loop.types import Query
-from surefoot.policy.robust_report import RobustReport
+from surefoot.policy.robust.robust_report import RobustReport
 from surefoot.testing.driven import Driven, every_domain
 
 __all__ = ["Wrapping"]

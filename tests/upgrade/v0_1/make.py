@@ -370,8 +370,8 @@ def service(folder):
     import sqlite3
 
     from rich.console import Console
-
     from surefoot.lab.curate import curate
+
     from surefoot.serve.run import create_token, revoke_token
 
     database = folder / "service.db"

@@ -23,7 +23,7 @@ from __future__ import annotations
 import importlib.util
 
 if importlib.util.find_spec("ax") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the Ax bridge needs Ax: pip install 'surefoot[ax]'")
 

@@ -31,7 +31,7 @@ import surefoot
 from surefoot.bridge.ax.space import AxSpace
 from surefoot.bridge.made import made
 from surefoot.domain import Space
-from surefoot.loop.errors import Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.policy import Policy
 from surefoot.loop.state import pack, unpack
 from surefoot.loop.types import LARGEST, Recommendation

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from surefoot.bridge.axes import Axes, Axis, Items, Plain
 from surefoot.domain import Box, Domain, Float, Int, Space
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 
 __all__ = ["AxSpace", "Logit", "axis_of"]
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import importlib.util
 
 if importlib.util.find_spec("botorch") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the BoTorch bridge needs BoTorch: pip install 'surefoot[botorch]'")
 

@@ -31,7 +31,7 @@ from surefoot.bridge.botorch.model import GPModel
 from surefoot.domain import Box
 from surefoot.domain.perturbation import Perturbation
 from surefoot.domain.sets import Around, Beside
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 
 __all__ = ["RobustUpperBound", "TruncatedVarianceReduction"]
 

@@ -22,7 +22,7 @@ from surefoot.belief import GP, Posterior
 from surefoot.belief.algebra import Kernel, Pulled
 from surefoot.belief.posterior import NOTHING, observations
 from surefoot.bridge.botorch.translate import to_gp
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 from surefoot.loop.state import storable
 
 __all__ = ["BotorchGP", "ModelBelief", "ModelPosterior", "hallucinate"]

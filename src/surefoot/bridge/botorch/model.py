@@ -29,7 +29,7 @@ from surefoot.belief import posterior as belief
 from surefoot.belief.algebra import Active, Kernel, Product, Sum
 from surefoot.belief.kernels import Constant, Linear, Stationary
 from surefoot.belief.mixture import MixturePosterior
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 
 __all__ = ["GPModel", "covariance"]
 

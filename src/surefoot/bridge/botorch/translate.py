@@ -24,7 +24,7 @@ from torch import Tensor
 from surefoot.belief import GP, SE, Matern, Posterior, RationalQuadratic
 from surefoot.belief.algebra import Kernel
 from surefoot.belief.kernels import Constant, Linear
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 
 __all__ = ["to_gp", "to_posterior"]
 

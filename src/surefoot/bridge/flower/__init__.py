@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib.util
 
 if importlib.util.find_spec("flwr") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the Flower bridge needs Flower: pip install 'surefoot[flower]'")
 

@@ -19,8 +19,8 @@ from flwr.app import Context, Message, RecordDict, UserConfig
 from flwr.clientapp import ClientApp
 
 from surefoot.bridge.flower.records import message_to_records, request_from_records, word_to_records
+from surefoot.errors import Exhausted
 from surefoot.federated.agent import Agent
-from surefoot.loop.errors import Exhausted
 from surefoot.loop.types import FAILED, Query
 
 __all__ = ["ACTION", "FederationClient", "client_app"]

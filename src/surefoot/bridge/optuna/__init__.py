@@ -19,7 +19,7 @@ from __future__ import annotations
 import importlib.util
 
 if importlib.util.find_spec("optuna") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the Optuna bridge needs Optuna 5: pip install 'surefoot[optuna]'")
 

@@ -12,7 +12,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from surefoot.bridge.optuna.sampler import SurefootSampler
-from surefoot.loop.errors import NotSupported
+from surefoot.errors import NotSupported
 from surefoot.loop.types import Advice
 
 __all__ = ["PolicyPruner"]
@@ -52,7 +52,7 @@ class PolicyPruner(BasePruner):
         >>> PolicyPruner().advise(optuna.create_study(), trial)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        surefoot.loop.errors.NotSupported: PolicyPruner asks the policy of a SurefootSampler, and this study has TPE...
+        surefoot.errors.NotSupported: PolicyPruner asks the policy of a SurefootSampler, and this study has TPE...
         """
         if not isinstance(study.sampler, SurefootSampler):
             raise NotSupported(

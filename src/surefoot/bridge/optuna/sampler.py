@@ -30,7 +30,7 @@ from surefoot.bridge.made import made
 from surefoot.bridge.optuna.history import ASKED, PRUNED, events, running_blank, sign_of, study_seed
 from surefoot.bridge.optuna.space import Group, OptunaAxis, decompose
 from surefoot.bridge.optuna.transfer import Transfer
-from surefoot.loop.errors import Exhausted, NotSupported
+from surefoot.errors import Exhausted, NotSupported
 from surefoot.loop.events import timeless
 from surefoot.loop.policy import Policy
 from surefoot.loop.streams import stream
@@ -317,6 +317,6 @@ class _View:
 
 
 def _meta() -> type[Policy]:
-    from surefoot.policy.meta import RMGPUCB
+    from surefoot.policy.transfer.rm_gp_ucb import RMGPUCB
 
     return RMGPUCB

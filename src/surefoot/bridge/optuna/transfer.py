@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.bridge.optuna.history import sign_of
 from surefoot.bridge.optuna.space import Group, decompose
 from surefoot.loop.types import LARGEST
-from surefoot.policy.tasks import Task
+from surefoot.policy.transfer.tasks import Task
 
 __all__ = ["Transfer"]
 

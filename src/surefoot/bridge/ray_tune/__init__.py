@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib.util
 
 if importlib.util.find_spec("ray") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the Ray Tune bridge needs Ray: pip install 'surefoot[ray]'")
 

@@ -21,8 +21,8 @@ from ray.tune.search import Searcher
 from surefoot.bridge.made import made
 from surefoot.bridge.ray_tune.space import TuneSpace, searched
 from surefoot.domain import Space
+from surefoot.errors import Exhausted, NotSupported
 from surefoot.loop.direction import turned_event
-from surefoot.loop.errors import Exhausted, NotSupported
 from surefoot.loop.journal import SCHEMA, check_schema, dumps, loads, same_settings, write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED, LARGEST, Advice

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib.util
 
 if importlib.util.find_spec("sklearn") is None:
-    from surefoot.loop.errors import MissingExtra
+    from surefoot.errors import MissingExtra
 
     raise MissingExtra("the scikit-learn bridge needs scikit-learn: pip install 'surefoot[sklearn]'")
 

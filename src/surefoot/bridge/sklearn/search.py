@@ -34,10 +34,10 @@ from surefoot.bridge.axes import Axes
 from surefoot.bridge.sklearn.fold import Data, has_partial_fit, train, train_epoch
 from surefoot.bridge.sklearn.space import axes_of
 from surefoot.domain import Space
-from surefoot.loop.errors import Exhausted, NotSupported
+from surefoot.errors import Exhausted, NotSupported
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED, LARGEST, Query
-from surefoot.policy.early_stop import BOBOS
+from surefoot.policy.epochs.bo_bos import BOBOS
 from surefoot.policy.improvement import ExpectedImprovement
 
 __all__ = ["SurefootSearchCV"]

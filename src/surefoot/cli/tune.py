@@ -1,0 +1,240 @@
+"""``surefoot tune``: find good parameters of a Python function from the command line.
+
+The function takes the dict of its parameters and returns a number, or is a generator that yields one after each epoch.
+A space file says what the parameters are. With a journal everything is on disk as it happens: a run that was killed, at
+any moment, goes on with ``--resume`` and finishes with the same trials as one that was not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from surefoot.cli.show import answer, standing, table_of
+from surefoot.cli.storage import as_begun, earlier_studies, trust
+from surefoot.cli.target import find, options_from, policy_named, space_from
+from surefoot.cli.watch import Screen, Watched
+from surefoot.errors import MissingExtra, NoData, SurefootError
+from surefoot.loop.journal import Journal
+from surefoot.loop.policy import Policy
+from surefoot.optimizer import Result, optimize
+from surefoot.report import page
+from surefoot.report.view import View
+
+__all__ = ["tune"]
+
+
+def tune(
+    target: str,
+    *,
+    space: str | os.PathLike[str],
+    trials: int,
+    journal: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    direction: str = "maximize",
+    policy: str | None = None,
+    options: Sequence[str] = (),
+    seed: int | None = None,
+    epochs: int | None = None,
+    transfer: Sequence[str | os.PathLike[str]] = (),
+    out: str | os.PathLike[str] | None = "surefoot-tune",
+    stop_on_error: bool = False,
+    quiet: bool = False,
+    console: Console | None = None,
+) -> Result:
+    """Tune a function, print how it goes, write the page, and return the result.
+
+    Parameters
+    ----------
+    target : str
+        ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION``.
+    space : path
+        A TOML file with one table per parameter.
+    trials : int
+        How many, those already in the journal included.
+    journal : path, optional
+        Where every event is kept; without it nothing is kept but the page.
+    resume : bool
+        Continue the journal; without it an existing one is refused.
+    direction : {"maximize", "minimize"}
+        Which way is better.
+    policy : str, optional
+        Name of a policy, or ``MODULE:CLASS``; by default expected improvement, BO-BOS with ``epochs``, RM-GP-UCB with
+        ``transfer``, and the two together (``RMBOBOS``) with both.
+    options : sequence of str
+        Options of the policy as ``key=value``.
+    seed : int, optional
+        Names all random draws; by default the journal's, or a new one.
+    epochs : int, optional
+        Length of a whole run, for functions that yield a value per epoch; longer ones are cut there.
+    transfer : sequence of paths
+        Journals of earlier studies, or folders of them, to learn from; of a resumed run, what it was begun with counts.
+    out : path, optional
+        Folder of the page; None writes none.
+    stop_on_error : bool
+        Stop at the first exception of the function, its trial unfinished, instead of recording a failed trial.
+    quiet : bool
+        Print nothing but the recommended parameters.
+    console : rich.console.Console, optional
+        Where to print.
+
+    >>> import io, tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "space.toml").write_text('x = {type = "float", low = 0.0, high = 1.0}')
+    >>> _ = (folder / "parabola.py").write_text('def f(params): return (params["x"] - 0.3) ** 2')
+    >>> result = tune(f"{folder}/parabola.py:f", space=folder / "space.toml", trials=8, direction="minimize", seed=0,
+    ...               out=None, console=Console(file=io.StringIO()))
+    >>> abs(result.params["x"] - 0.3) < 0.1
+    True
+    """
+    for name, count in (("trials", trials), ("epochs", epochs)):
+        if count is not None and count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count!r}")
+    if direction not in ("maximize", "minimize"):
+        raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
+    domain = space_from(space)
+    chosen, settings = _policy(policy, options, epochs, bool(transfer))
+    done = _check_journal(journal, resume)
+    if out is not None:
+        _check_folder(Path(out))
+    found = earlier_studies(transfer, domain, direction=direction, besides=journal)
+    if transfer:
+        settings["tasks"] = as_begun(journal, found.tasks)
+        if not settings["tasks"]:
+            reasons = f" ({'; '.join(found.skipped)})" if found.skipped else ""
+            raise ValueError(f"no earlier study to learn from in {', '.join(map(str, transfer))}{reasons}")
+    run = Watched(find(target), target, epochs)
+    screen = Screen(run, console or Console(), trials, done, direction, quiet)
+    if not quiet:
+        screen.say(f"{target}: {trials} trials, {direction}, {chosen.__name__}{f', {done} done' if done else ''}")
+        for task in settings["tasks"] if transfer else ():
+            screen.say(f"learning from {task.name}, {len(task)} runs")
+        for reason in found.skipped:
+            screen.say(f"not learning from {reason}")
+    start = time.monotonic()
+    try:
+        with screen:
+            result = optimize(
+                run,
+                domain,
+                trials,
+                policy=chosen,
+                direction=direction,
+                seed=seed,
+                journal=journal,
+                catch=() if stop_on_error else (Exception,),
+                callback=screen.finished,
+                **settings,
+            )
+    except NoData:
+        last = f"; the last one: {screen.failure}" if screen.failure else ""
+        raise NoData(f"all {trials} trials failed{last}") from None
+    except Exception as error:
+        if error is not run.error:
+            raise
+        raise SurefootError(f"the function raised {run.why()}") from error
+    _finish(result, screen, time.monotonic() - start, journal, out)
+    return result
+
+
+_USUAL = {
+    (False, False): "ExpectedImprovement",
+    (True, False): "BOBOS",
+    (False, True): "RMGPUCB",
+    (True, True): "RMBOBOS",
+}  # by whether runs have epochs, and whether there are earlier studies
+_OBJECTS = ("perturbation", "others")  # arguments that TOML has no words for
+
+
+def _policy(
+    name: str | None, words: Sequence[str], epochs: int | None, transfer: bool
+) -> tuple[type[Policy], dict[str, Any]]:
+    """The policy class and the options of its constructor, except the earlier tasks."""
+    chosen = policy_named(name or _USUAL[epochs is not None, transfer])
+    options = options_from(words, chosen)
+    wanted = inspect.signature(chosen).parameters
+    if transfer and "tasks" not in wanted:
+        raise ValueError(f"{chosen.__name__} knows no earlier studies; --transfer needs a policy such as RMGPUCB")
+    if epochs is not None and "epochs" in wanted and options.setdefault("epochs", epochs) != epochs:
+        raise ValueError(f"--epochs {epochs} and --option epochs={options['epochs']} contradict each other")
+    given = {"domain", *options, *(["tasks"] if transfer else [])}
+    for key, parameter in wanted.items():
+        if key in _OBJECTS and parameter.default is parameter.empty:
+            raise ValueError(f"{chosen.__name__} needs {key}=, an object that no --option can be: use it from Python")
+        if parameter.default is parameter.empty and key not in given:
+            needed = {"epochs": "--epochs N", "tasks": "--transfer JOURNAL"}.get(key, f"--option {key}=...")
+            raise ValueError(f"{chosen.__name__} needs {needed}")
+    return chosen, options
+
+
+def _check_journal(journal: str | os.PathLike[str] | None, resume: bool) -> int:
+    """How many trials a journal that may be continued holds already."""
+    if journal is None:
+        if resume:
+            raise ValueError("--resume needs --journal FILE: what should be continued?")
+        return 0
+    path = Path(journal)
+    if path.is_dir():
+        raise ValueError(f"the journal must be a file, and {path} is a folder")
+    if not resume and path.exists() and path.stat().st_size:
+        raise ValueError(f"{path} exists; add --resume to continue it, or choose another --journal")
+    return sum(event["event"] == "told" for event in Journal(path).read()[1])
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder that cannot be made, before hours are spent on what it should hold."""
+    place = out
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise ValueError(f"the page needs a folder, and {place} is a file; choose another --out, or --no-page")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise ValueError(f"nothing can be written in {place}; choose another --out, or --no-page")
+
+
+def _finish(
+    result: Result,
+    screen: Screen,
+    seconds: float,
+    journal: str | os.PathLike[str] | None,
+    out: str | os.PathLike[str] | None,
+) -> None:
+    """Print the outcome and write the page."""
+    view = View(result.policy, result.direction)
+    recommended = answer(view)
+    if screen.quiet:
+        screen.say(recommended[1])
+    else:
+        measured = [row for row in view.rows if row.value is not None]
+        best = [measured[i] for i in np.argsort(-view.quality, kind="stable")[:5]]
+        table = table_of(best, screen.console, title="Best runs", digits=view.digits())
+        screen.console.print("", table, "", sep="\n")
+        for line in recommended:
+            screen.say(line)
+        spent = "" if result.epochs is None else f", {result.epochs} epochs"
+        spent += f" ({result.saved} saved)" if result.saved else ""
+        screen.say(f"\n{standing(view.rows)}{spent}, {_duration(seconds)}, seed {result.policy.seed}")
+        if trusted := trust(result.policy):
+            screen.say(f"weights of earlier studies: {trusted}")
+        if journal is not None:
+            screen.say(f"journal: {journal}")
+    if out is not None:
+        try:
+            target = page(result.policy, Path(out) / "index.html", title=screen.run.name, direction=result.direction)
+            said = f"page: {target}"
+        except MissingExtra as error:
+            said = f"no page: {error}"
+        if not screen.quiet:
+            screen.say(said)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

@@ -1,0 +1,163 @@
+"""The dialogue of ``surefoot which``: asks what makes a difference, and prints the answer.
+
+On a terminal a reply that is not understood, or that contradicts the others, is asked for again. From a pipe it is an
+error, and when the pipe is at its end the remaining questions take their defaults.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from surefoot.cli.which.answer import Answer, advise, checked, default, read_answers
+from surefoot.cli.which.catalog import entries
+from surefoot.cli.which.questions import QUESTIONS, Question
+
+__all__ = ["which"]
+
+
+def which(
+    words: Iterable[str] = (),
+    *,
+    json: bool = False,
+    snippet: bool = False,
+    listing: bool = False,
+    console: Console | None = None,
+    stdin: TextIO | None = None,
+) -> Answer | None:
+    """Ask what is special about a problem and say which class to use.
+
+    Parameters
+    ----------
+    words
+        Answers that are known, ``key=value``.
+    json : bool
+        Print the answer as JSON; open questions take their defaults.
+    snippet : bool
+        Print only the program; open questions take their defaults.
+    listing : bool
+        Print the questions with all their answers, and ask nothing.
+    console : rich.console.Console, optional
+        Where to print.
+    stdin : file, optional
+        Where replies come from.
+
+    Raises
+    ------
+    ValueError
+        An answer is unknown, does not arise, or contradicts the others.
+
+    >>> import io
+    >>> screen = Console(file=io.StringIO(), width=80)
+    >>> which(["goal=best"], console=screen, stdin=io.StringIO("drift\\n1\\n\\n")).use
+    'surefoot.TVGPUCB'
+    """
+    screen = console or Console(highlight=False)
+    given = read_answers(words)
+    if listing:
+        _listing(screen)
+        return None
+    if json or snippet:
+        answer = advise(given)
+        text = json_format.dumps(answer.to_dict(), indent=2, ensure_ascii=False) + "\n" if json else answer.snippet
+        screen.out(text, end="", highlight=False)
+        return answer
+    source = stdin or sys.stdin
+    answer = advise(given, reply=lambda question, answers: _ask(question, answers, screen, source))
+    _show(answer, screen)
+    return answer
+
+
+def _ask(question: Question, answers: Mapping[str, str], screen: Console, source: TextIO | None) -> str:
+    usual = default(question, answers)
+    _say("", question.text, screen, style="bold")
+    _choices(question, screen, numbered=True)
+    prompt = f"[{list(question.choices).index(usual) + 1}] > "
+    interactive = source is not None and source.isatty()
+    while True:
+        reply = _line(prompt, screen, source, interactive)
+        try:
+            value = checked(question, reply, answers) if reply else usual
+        except ValueError as error:
+            if not interactive:
+                raise
+            _say("", f"{str(error)[0].upper()}{str(error)[1:]}.", screen, style="yellow")
+            continue
+        screen.print()
+        return value
+
+
+def _line(prompt: str, screen: Console, source: TextIO | None, interactive: bool) -> str:
+    """One reply; nothing at the end of the input."""
+    if interactive and source is sys.stdin:
+        try:
+            return input(prompt).strip()  # with the editing keys of the terminal
+        except EOFError:
+            screen.print()
+            return ""
+    reply = source.readline().strip() if source is not None else ""
+    screen.out(f"{prompt}{reply}", highlight=False)  # nobody has typed it here
+    return reply
+
+
+def _choices(question: Question, screen: Console, *, numbered: bool) -> None:
+    width = max(map(len, question.choices))
+    for number, (word, meaning) in enumerate(question.choices.items(), start=1):
+        _say(f"{number:2} " * numbered + f"{word:{width}}  ", meaning, screen)
+
+
+def _say(head: str, text: str, screen: Console, style: str = "") -> None:
+    """Print a text beside its head, folded to the width of the screen."""
+    lines = textwrap.wrap(
+        text,
+        max(screen.width, 30),
+        initial_indent=f"  {head}" if head else "",
+        subsequent_indent=" " * min(len(head) + 2, screen.width // 2) if head else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for line in lines:
+        screen.print(Text(line, style=style), soft_wrap=True)
+
+
+def _listing(screen: Console) -> None:
+    """All questions and answers, for those who write scripts."""
+    for question in QUESTIONS:
+        screen.print(Text(f"{question.key}=", style="bold") + Text(question.text, style="not bold"))
+        if question.key == "matters":  # depends on the answers before it, and may be the name of a class
+            question = Question("matters", question.text, {entry.word: entry.name for entry in entries()})
+        _choices(question, screen, numbered=False)
+
+
+def _show(answer: Answer, screen: Console) -> None:
+    screen.print(Text("Use ") + Text(answer.use, style="bold green"), soft_wrap=True)
+    _say("", answer.why, screen)
+    screen.print()
+    rows = [("It needs", "; ".join(answer.needs))]
+    if answer.abilities is not None:
+        rows.append(("It can do", _declared(answer.abilities)))
+    rows += [("Install", answer.install), ("Read", answer.page)]
+    _choices(Question("", "", dict(rows)), screen, numbered=False)
+    screen.print()
+    screen.out(answer.snippet, highlight=False)
+    if answer.alternatives:
+        screen.print(Text("Or else", style="bold"))
+        for other in answer.alternatives:
+            _say("- ", f"{other['use']}: {other['when']}", screen)
+        screen.print()
+    words = " ".join(f"{key}={value}" for key, value in answer.answers.items())
+    _say("", f"The same without questions: surefoot which {words}", screen, style="dim")
+
+
+def _declared(can: Mapping[str, Any]) -> str:
+    """What the class declares, as a sentence."""
+    parts = [", ".join(can["domains"]), "several points under way" if can["parallel"] else "one point at a time"]
+    parts += [f"asked with the {name}" for name in can["context"]]
+    parts += ["runs followed step by step"] * bool(can["steps"]) + ["a choice of precision"] * bool(can["fidelities"])
+    return "; ".join(parts)

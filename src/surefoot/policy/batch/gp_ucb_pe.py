@@ -1,0 +1,313 @@
+"""Batch rules of the upper-confidence family: DB-GP-UCB and GP-UCB-PE.
+
+Question: which n points shall be measured at the same time to find the maximum of an expensive, noisy function? GP-UCB
+answers it one point after the other (``GPUCB.ask(n)`` is GP-BUCB). These two choose differently.
+
+**DB-GP-UCB** scores the batch S as a whole: 1ᵀμ(S) + √(α_t I(S)), with I(S) = ½ log|I + σ⁻² Σ(S)| the information that
+the batch carries about the function (Daxberger & Low 2017, eq. 3). With ``bonus="linear"`` the score is 1ᵀμ + β I, the
+one-stage reward of Macro-GPO. The default is the α_t of the theorem, from a width w_t (the papers' β_t^(1/2)),
+
+    α_t = c |S| w_t² · 2 s²/log(1 + s²/σ²),   s² the prior variance, c = exp(2C),
+
+for which √(α_t I(S)) ≥ w_t Σ_j σ_j whenever c bounds the shrinkage σ_j²/σ_j²(given the points before) of the variances
+within the batch; c = 1 bounds the sum of deviations *given the points before* and is the practical choice.
+
+**GP-UCB-PE** (Contal et al. 2013) takes the first point by the upper confidence bound and the others by pure
+exploration: the largest standard deviation, given the points under way, in the relevant region
+
+    {x : μ(x) + 2 β_{t+1}^(1/2) σ(x) ≥ max_x' μ(x') − β_t^(1/2) σ(x')}.
+
+The batch under way is the one whose first point is still pending; t counts batches.
+
+Guarantees: with the true prior and ``Finite(1 − δ)``, with probability 1 − δ, the sum over T batches of n points of the
+smallest regret in each is O(√(T/n · γ_{nT} log T)) for GP-UCB-PE; DB-GP-UCB has a bound of the same growth, with the
+factor c (Theorem 1 of each paper), for batches of the highest score. The Markov approximation that lets it be solved in
+a distributed way is not needed here: batches are built greedily and improved by exchanges, or, on ``Paths``, listed.
+
+Authors' options: α_t as above with C from an initial design; GP-UCB-PE with δ = 0.1. On ``Paths`` the authors of
+Macro-GPO ran DB-GP-UCB with ``exploration=0`` and GP-UCB-PE with ``region=False``.
+
+Cost of one ask(n): DB-GP-UCB n (1 + sweeps) searches as in :mod:`surefoot.policy.ucb.gp_ucb`; GP-UCB-PE n searches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.arguments import not_negative, one_of, positive
+from surefoot.belief.grid import GridPosterior
+from surefoot.belief.mixture import MixturePosterior
+from surefoot.belief.posterior import EXACT, Posterior
+from surefoot.domain import Candidates, Domain, Paths
+from surefoot.domain.search import maximize
+from surefoot.loop.policy import Proposal
+from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.base import Acquisition, ModelOptions, PosteriorScore
+from surefoot.policy.batch.joint import JointRule, Listed, Part, Place
+from surefoot.policy.routes.moves import MoveBelief
+from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
+
+__all__ = ["DBGPUCB", "GPUCBPE", "InformationBonus"]
+
+Array = NDArray[np.float64]
+
+
+class InformationBonus:
+    """mean + √(α I) or mean + β I, as a function of one point whose batch already carries ``known`` nats.
+
+    >>> InformationBonus(2.0, noise=1.0, known=0.0, root=False).value(np.array([1.0]), np.array([1.0])).round(4)
+    array([1.6931])
+    """
+
+    def __init__(self, weight: float, *, noise: float, known: float, root: bool) -> None:
+        self.weight, self.noise, self.known, self.root = weight, noise, known, root
+
+    def _information(self, std: Array) -> Array:
+        return self.known + 0.5 * np.log1p(std * std / self.noise)
+
+    def of(self, information: Array) -> Array:
+        """Return the bonus of so many nats."""
+        return np.sqrt(self.weight * information) if self.root else self.weight * information
+
+    def value(self, mean: Array, std: Array) -> Array:
+        """Return the scores, shape (m,)."""
+        return mean + self.of(self._information(std))
+
+    def slopes(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
+        """Return the scores and their derivatives in mean and standard deviation."""
+        bonus = self.of(self._information(std))
+        rate = self.weight * std / (self.noise + std * std)  # of the linear bonus
+        if self.root:
+            # Without noise worth speaking of and without information the root is steep: a large but finite number.
+            rate = np.divide(0.5 * rate, bonus, out=np.full_like(rate, 0.5 * math.sqrt(self.weight)), where=bonus > 0)
+        return mean + bonus, np.ones_like(mean), rate
+
+
+class DBGPUCB(JointRule):
+    """Measure the batch with the largest sum of means plus a bonus for its information.
+
+    Parameters
+    ----------
+    domain : Box, Candidates, Space or Paths
+        Where points may lie. On ``Paths`` every move is one batch.
+    bonus : {"sqrt", "linear"}
+        √(α I) as published, or β I as in Macro-GPO.
+    exploration : float, optional
+        α or β, the same in all rounds; 0 only sums means. None: the theorem's α_t; needed with ``bonus="linear"``.
+    width : width, optional
+        w_t of the theorem's α_t. None: ``Finite(confidence)`` on finite domains, ``Constant(2.0)`` elsewhere.
+    shrinkage : float
+        c = exp(2C) of the theorem's α_t.
+    sweeps : int
+        How many times every point is reconsidered given the others.
+    **options
+        ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
+
+    >>> from surefoot import GP, SE, Candidates
+    >>> policy = DBGPUCB(Candidates(np.linspace(0, 1, 21)), gp=GP(SE(lengthscale=0.2), noise=0.01), seed=0)
+    >>> a, b = policy.ask(2)  # nothing is known: far apart
+    >>> abs(a.x[0] - b.x[0]) > 0.5
+    np.True_
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        bonus: Literal["sqrt", "linear"] = "sqrt",
+        exploration: float | None = None,
+        width: Width | None = None,
+        shrinkage: float = 1.0,
+        sweeps: int = 2,
+        **options: Unpack[ModelOptions],
+    ) -> None:
+        super().__init__(domain, sweeps=sweeps, **options)
+        self.bonus = one_of(bonus, "bonus", ("sqrt", "linear"))
+        if exploration is None and bonus == "linear":
+            raise ValueError("bonus='linear' needs exploration=, the weight of a nat of information")
+        if not positive(shrinkage, "shrinkage") >= 1.0:
+            raise ValueError(f"shrinkage must be finite and at least 1, got {shrinkage!r}")
+        self.shrinkage = float(shrinkage)
+        self.exploration = None if exploration is None else not_negative(exploration, "exploration")
+        self.width = given_or(width, usual(domain.size, self.confidence))
+
+    def weight(self, size: int) -> float:
+        """Return α_t (or β) of a batch of ``size`` points that would be chosen now.
+
+        >>> from surefoot import GP, SE, Candidates, widths
+        >>> policy = DBGPUCB(Candidates([0.0, 1.0]), gp=GP(SE(), noise=1.0), width=widths.Constant(1.0))
+        >>> round(policy.weight(1), 4)  # 2/log 2
+        2.8854
+        """
+        return self._weight(self._believe(), size)
+
+    def _weight(self, belief: Posterior | GridPosterior, size: int) -> float:
+        if self.exploration is not None:
+            return self.exploration
+        paths = isinstance(self.domain, Paths)
+        measured = self.journey.spent if paths else len(self._observations) + len(self._pending)
+        width = self._deviations(self.width, measured + 1, belief)
+        level, noise = self._levels(belief)
+        return self.shrinkage * size * width**2 * 2.0 * level / math.log1p(level / noise)
+
+    def _levels(self, belief: Posterior | GridPosterior) -> tuple[float, float]:
+        """The prior variance s² and the noise variance σ²; averages where the belief is a mixture."""
+        members = belief.members if isinstance(belief, MixturePosterior) else [belief]
+        corners = np.stack([self.domain.lower, self.domain.upper])
+        level = float(np.mean([member.gp.kernel.diag(corners).max() for member in members]))
+        return level, max(float(np.mean([member.gp.noise for member in members])), EXACT * level, 1e-300)
+
+    def _part(self, others: Sequence[Place], size: int, step: int) -> Part:
+        with self._hallucinated() as belief:
+            before, done = belief.information_gain, 0
+            weight = self._weight(belief, size)
+            try:
+                for place in others:
+                    if isinstance(belief, GridPosterior):
+                        belief.hallucinate(cast(int, place.index))
+                    else:
+                        E = self._seen(place.x[None])
+                        belief.append(E[0], float(belief.mean(E)[0]))
+                    done += 1
+                known = max(0.0, belief.information_gain - before)
+                noise = self._levels(belief)[1]
+                score = InformationBonus(weight, noise=noise, known=known, root=self.bonus == "sqrt")
+                if isinstance(self.domain, Candidates):
+                    return Listed(score.value(*self._everywhere(belief)))
+                return PosteriorScore(cast(Posterior, belief).copy(), score)
+            finally:
+                for _ in range(done):
+                    belief.release() if isinstance(belief, GridPosterior) else belief.pop()
+
+    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
+        noise = self._levels(belief)[1]
+        return InformationBonus(self._weight(belief, 1), noise=noise, known=0.0, root=self.bonus == "sqrt")
+
+    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
+        return float(moves.mean.shape[1] * belief.gp.mean)
+
+    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
+        weight = self._weight(belief, moves.mean.shape[1])
+        score = InformationBonus(weight, noise=moves.noise, known=0.0, root=self.bonus == "sqrt")
+        total: Array = moves.mean.sum(axis=1) + score.of(moves.information)
+        return total
+
+
+class GPUCBPE(GPUCB):
+    """First the highest upper confidence bound, then the most uncertain points that may be the maximum.
+
+    Parameters
+    ----------
+    domain : Box, Candidates, Space or Paths
+        Where points may lie. On ``Paths`` moves are chosen stop by stop.
+    region : bool
+        Whether exploration keeps to the relevant region, as published.
+    width : width, optional
+        β_t^(1/2), with t the number of the batch. None: ``Finite(confidence)`` on finite domains, ``Constant(2.0)``
+        elsewhere.
+    **options
+        ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
+
+    >>> from surefoot import GP, SE, Candidates
+    >>> policy = GPUCBPE(Candidates(np.linspace(0, 1, 21)), gp=GP(SE(lengthscale=0.2), noise=0.01), seed=0)
+    >>> policy.tell([0.4], 1.0)
+    >>> [query.note["explore"] for query in policy.ask(3)]
+    [False, True, True]
+    """
+
+    def __init__(
+        self, domain: Domain, *, region: bool = True, width: Width | None = None, **options: Unpack[ModelOptions]
+    ) -> None:
+        super().__init__(domain, width=width, **options)
+        self.region = bool(region)
+
+    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        explore = any(query.note.get("explore") is False for query in self._pending.values())
+        if explore:
+            return self._explore(step)
+        with self._hallucinated() as belief:
+            score = UpperBound(self._bound(belief, self._batches() + 1))
+            note = {"explore": False}
+            if isinstance(self.domain, Candidates):
+                return self._noted(self._best_candidate(score.value(*self._everywhere(belief)), step), note)
+            posterior = cast(Posterior, belief)
+            return self._noted(self._best_point(PosteriorScore(posterior, score), posterior, step), note)
+
+    def _noted(self, proposal: Proposal, note: dict[str, Any]) -> Proposal:
+        return Proposal(proposal.x, proposal.index, note=note)
+
+    def _batches(self) -> int:
+        """How many batches were begun."""
+        return sum(query.note.get("explore") is False for query in self._queries)
+
+    def _bound(self, belief: Posterior | GridPosterior, batch: int) -> float:
+        return self._deviations(self.width, batch, belief)
+
+    def _explore(self, step: int) -> Proposal:
+        """The largest standard deviation, given the points under way, in the relevant region of the last real data."""
+        belief = self._believe()
+        t = self._batches()
+        now, wide = self._bound(belief, t), 2.0 * self._bound(belief, t + 1)
+        if isinstance(self.domain, Candidates):
+            mean, std = (np.array(a) for a in self._everywhere(belief))
+            relevant = (
+                (mean + wide * std >= (mean - now * std).max()) if self.region else np.ones(len(mean), dtype=bool)
+            )
+            with self._hallucinated() as halved:
+                spread = np.array(self._everywhere(halved)[1])
+            # Where nothing relevant is left to ask for, the rest is ranked in the same way.
+            return self._noted(self._best_candidate(np.where(relevant, spread, spread - 2.0 * std.max()), step), _MORE)
+        base = cast(Posterior, belief).copy()
+        floor = -math.inf
+        if self.region:
+            lower = PosteriorScore(base, UpperBound(-now))
+            _, floor = maximize(
+                lower, self.domain, rng=self.stream("lower", step), seeds=self._incumbents(base), starts=4
+            )
+        with self._hallucinated() as halved:
+            score = _Exploration(cast(Posterior, halved), base, wide, floor)
+            return self._noted(self._best_point(score, base, step), _MORE)
+
+    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
+        level = np.zeros(moves.mean.shape[1])
+        level[0] = belief.gp.mean  # of the bound; the others are standard deviations
+        return level
+
+    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
+        t = self.journey.spent // cast(Paths, self.domain).length + 1
+        now, wide = self._bound(belief, t), 2.0 * self._bound(belief, t + 1)
+        scores = moves.prefix_std.copy()
+        if self.region:
+            mean, std = belief.predict(self._seen(cast(Paths, self.domain).points))
+            outside = moves.mean + wide * moves.std < (mean - now * std).max()
+            scores[outside] -= 2.0 * std.max()
+        scores[:, 0] = moves.mean[:, 0] + now * moves.prefix_std[:, 0]
+        return scores
+
+
+_MORE = {"explore": True}
+
+
+class _Exploration:
+    """The standard deviation where the bound reaches ``floor``; elsewhere by how much it misses it, below zero."""
+
+    def __init__(self, belief: Posterior, base: Posterior, width: float, floor: float) -> None:
+        self.belief, self.base, self.width, self.floor = belief, base, width, floor
+
+    def __call__(self, E: Array, /) -> Array:
+        mean, std = self.base.predict(E)
+        slack = np.minimum(mean + self.width * std - self.floor, 0.0)
+        return np.where(slack < 0.0, slack, self.belief.std(E))
+
+    def gradient(self, E: Array, /) -> tuple[Array, Array]:
+        mean, std, mean_gradient, std_gradient = self.base.gradient(E)
+        slack = np.minimum(mean + self.width * std - self.floor, 0.0)
+        _, spread, _, spread_gradient = self.belief.gradient(E)
+        outside = slack < 0.0
+        gradient = np.where(outside[:, None], mean_gradient + self.width * std_gradient, spread_gradient)
+        return np.where(outside, slack, spread), gradient

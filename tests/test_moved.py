@@ -1,0 +1,60 @@
+"""What version 0.1 called its modules: the old names lead to the very same modules until 0.3, with a warning."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from surefoot.moved import MOVED
+
+
+def test_every_old_name_leads_to_a_module():
+    for old, new in MOVED.items():
+        home = import_module(f"surefoot.{new}")
+        sys.modules.pop(f"surefoot.{old}", None)
+        with pytest.warns(DeprecationWarning, match=r"goes with version 0\.3"):
+            found = import_module(f"surefoot.{old}")
+        assert found is home
+        assert home.__spec__.name == home.__name__ == f"surefoot.{new}"
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("surefoot.lab", "compare"),
+        ("surefoot.lab.problems", "Problem"),
+        ("surefoot.lab.baselines.hyperband", "Hyperband"),
+        ("surefoot.lab.experiments.gp_ucb.regret_bound", "run"),
+        ("surefoot.policy.gp_ucb", "GPUCB"),
+        ("surefoot.policy.batch", "DBGPUCB"),
+        ("surefoot.policy.entropy", "MaxValueEntropySearch"),
+        ("surefoot.policy.epochs", "BOBOS"),
+        ("surefoot.policy.transfer", "RMGPUCB"),
+        ("surefoot.loop.errors", "NotSupported"),
+    ],
+)
+def test_names_of_0_1_can_be_imported(old, name):
+    code = f"import warnings; warnings.simplefilter('ignore'); from {old} import {name}; print({name}.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip()
+
+
+def test_errors_have_one_class_under_both_names():
+    from surefoot.errors import NotSupported
+
+    sys.modules.pop("surefoot.loop.errors", None)
+    with pytest.warns(DeprecationWarning, match=r"surefoot\.errors"):
+        found = import_module("surefoot.loop.errors")
+    assert found.NotSupported is NotSupported
+
+
+def test_nothing_of_the_product_imports_the_laboratory():
+    code = (
+        "import sys; sys.modules['surefoot_lab'] = None\n"  # importing it fails
+        "from surefoot import *\n"
+        "import surefoot.cli.tune, surefoot.cli.select, surefoot.cli.attack_command, surefoot.cli.federate\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

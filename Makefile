@@ -58,13 +58,13 @@ format: $(VENV)/.dev ## ruff, fixing what it can
 test: lint test-main ## install the development tools, lint, type-check and test
 
 test-main: $(VENV)/.dev ## the tests alone
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -m 'not slow' $(COVER) -q
+	$(ONE_THREAD) $(BIN)/pytest -n auto -m 'not slow' $(COVER) -q
 
 bench: $(VENV)/.bench ## Surefoot beside its peers, hours on a quiet machine: writes benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/all.py
 
 test-all: lint $(VENV)/.bench ## slow statistical tests, new random examples and comparisons with other libraries too
-	$(ONE_THREAD) SUREFOOT_NEW_EXAMPLES=1 $(BIN)/pytest -n 2 -q
+	$(ONE_THREAD) SUREFOOT_NEW_EXAMPLES=1 $(BIN)/pytest -n auto -q
 
 # Ray Tune in an environment of its own: it does not go together with Flower. Data frames come with it.
 $(RAY)/.ray: pyproject.toml constraints.txt

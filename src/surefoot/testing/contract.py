@@ -27,7 +27,7 @@ from surefoot.errors import BudgetSpent, Exhausted, NoData, NotSupported, Pendin
 from surefoot.loop.events import timeless
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED
-from surefoot.testing.driven import KINDS, every_domain
+from surefoot.testing.driven import KINDS
 from surefoot.testing.resuming import Resuming
 from surefoot.testing.wrapping import Wrapping
 
@@ -53,7 +53,6 @@ class PolicyContract(Resuming, Wrapping):
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 
-    @every_domain
     def test_queries_lie_in_the_domain_and_are_numbered(self, kind: str) -> None:
         policy = self.make(kind)
         for number in range(self.length):
@@ -66,7 +65,6 @@ class PolicyContract(Resuming, Wrapping):
         assert len(policy.history) == self.length
         assert not policy.pending
 
-    @every_domain
     def test_the_seed_decides_everything(self, kind: str) -> None:
         first, second = (self.continue_run(self.make(kind), self.length) for _ in range(2))
         assert first == second
@@ -79,7 +77,6 @@ class PolicyContract(Resuming, Wrapping):
         with pytest.raises(TypeError):
             type(self).policy([(0.0, 1.0)], **self.options)
 
-    @every_domain
     def test_undeclared_context_is_refused(self, kind: str) -> None:
         policy = self.make(kind)
         with pytest.raises(NotSupported):
@@ -88,7 +85,6 @@ class PolicyContract(Resuming, Wrapping):
 
     # -- pending -----------------------------------------------------------------------------------------------------
 
-    @every_domain
     def test_pending_points_are_not_asked_again(self, kind: str) -> None:
         policy = self.make(kind)
         for _ in range(3):
@@ -160,7 +156,6 @@ class PolicyContract(Resuming, Wrapping):
         with pytest.raises(Exhausted):
             self.ask(policy)
 
-    @every_domain
     def test_cancel_forgets(self, kind: str) -> None:
         policy = self.make(kind)
         self.step(policy)
@@ -175,7 +170,6 @@ class PolicyContract(Resuming, Wrapping):
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
-    @every_domain
     def test_telling_twice(self, kind: str) -> None:
         policy = self.make(kind)
         query = self.ask(policy)
@@ -186,7 +180,6 @@ class PolicyContract(Resuming, Wrapping):
             policy.tell(query, self.alike(query, 2.0))
         assert policy.state() == before
 
-    @every_domain
     def test_unasked_points_are_welcome(self, kind: str) -> None:
         policy = self.make(kind)
         for x in policy.domain.sample(5, np.random.default_rng(0)):
@@ -196,7 +189,6 @@ class PolicyContract(Resuming, Wrapping):
         self.step(policy)
         policy.recommend()
 
-    @every_domain
     def test_telling_the_point_of_a_pending_query_closes_it(self, kind: str) -> None:
         """As people do after a restart: the worker knows its point, not the number of its query."""
         policy = self.make(kind)
@@ -219,7 +211,6 @@ class PolicyContract(Resuming, Wrapping):
 
     # -- the direction -----------------------------------------------------------------------------------------------
 
-    @every_domain
     def test_minimizing_is_maximizing_the_negated_function(self, kind: str) -> None:
         """The same points, bit for bit; values, bounds and reports in the sign of who tells them."""
         policy = self.make(kind)
@@ -249,7 +240,6 @@ class PolicyContract(Resuming, Wrapping):
         assert resumed.recommend() == other.recommend()
         assert self.ask(resumed) == self.ask(other) == self.ask(policy)
 
-    @every_domain
     def test_bad_input_changes_nothing(self, kind: str) -> None:
         policy = self.make(kind)
         self.step(policy)
@@ -284,7 +274,6 @@ class PolicyContract(Resuming, Wrapping):
 
     # -- failures ----------------------------------------------------------------------------------------------------
 
-    @every_domain
     def test_failed_runs_are_remembered_and_not_repeated_at_once(self, kind: str) -> None:
         policy = self.make(kind)
         for _ in range(3):
@@ -299,7 +288,6 @@ class PolicyContract(Resuming, Wrapping):
         assert len(policy.data()[1]) == sum(policy.queries[id].x.size // policy.domain.dimension for id in range(3))
         assert policy.recommend().rule
 
-    @every_domain
     def test_nothing_but_failures(self, kind: str) -> None:
         policy = self.make(kind)
         with pytest.raises(NoData):
@@ -364,7 +352,6 @@ class PolicyContract(Resuming, Wrapping):
 
     # -- hard data ---------------------------------------------------------------------------------------------------
 
-    @every_domain
     @pytest.mark.parametrize("data", ["constant", "tiny", "huge", "shifted"])
     def test_hard_outputs(self, kind: str, data: str) -> None:
         scale = {"constant": 0.0, "tiny": 1e-8, "huge": 1e8, "shifted": 1e-3}[data]
@@ -375,7 +362,6 @@ class PolicyContract(Resuming, Wrapping):
             policy.tell(query, shift + scale * np.asarray(self.value(policy.domain, query.x)))
         policy.recommend()
 
-    @every_domain
     def test_one_observation_and_duplicates(self, kind: str) -> None:
         policy = self.make(kind)
         x = policy.domain.sample(1, np.random.default_rng(1))[0]
@@ -388,7 +374,6 @@ class PolicyContract(Resuming, Wrapping):
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
-    @every_domain
     def test_recommending_is_looking(self, kind: str) -> None:
         """Looking at the answer between steps changes no later query."""
         expected = self.continue_run(self.make(kind), self.length)
@@ -401,7 +386,6 @@ class PolicyContract(Resuming, Wrapping):
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
-    @every_domain
     def test_reports(self, kind: str) -> None:
         policy = self.make(kind)
         query = self.ask(policy)
@@ -423,7 +407,6 @@ class PolicyContract(Resuming, Wrapping):
         with pytest.raises(ValueError, match="closed"):
             policy.report(query, 3, 0.7)
 
-    @every_domain
     def test_resumed_in_the_middle_of_a_run(self, kind: str) -> None:
         """A policy rebuilt after any report gives the rest of the advice, and the next query, of the live one."""
         policy = self.make(kind)

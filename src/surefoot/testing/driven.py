@@ -15,10 +15,9 @@ from surefoot.errors import NotSupported
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Outcome, Query
 
-__all__ = ["KINDS", "Driven", "every_domain"]
+__all__ = ["KINDS", "Driven"]
 
 KINDS: dict[str, type[Domain]] = {"Box": Box, "Candidates": Candidates, "Space": Space, "Paths": Paths}
-every_domain = pytest.mark.parametrize("kind", list(KINDS))
 
 
 class Driven:
@@ -34,6 +33,12 @@ class Driven:
     policy: ClassVar[Callable[..., Policy]]
     options: ClassVar[dict[str, Any]] = {}
     length: ClassVar[int] = 6
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run what takes a ``kind`` of domain once for each that the policy declares."""
+        chosen = any("kind" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+        if "kind" in metafunc.fixturenames and not chosen:
+            metafunc.parametrize("kind", self.kinds())
 
     # -- what a subclass may replace ---------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import pytest
 from surefoot.errors import SurefootError
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
-from surefoot.testing.driven import Driven, every_domain
+from surefoot.testing.driven import Driven
 
 __all__ = ["Resuming"]
 
@@ -56,7 +56,6 @@ class Resuming(Driven):
     True
     """
 
-    @every_domain
     def test_state_is_strict_json_and_complete(self, kind: str) -> None:
         policy = self.make(kind)
         for _ in range(4):
@@ -91,7 +90,6 @@ class Resuming(Driven):
         process.join()
         assert process.exitcode == 0
 
-    @every_domain
     def test_journal_alone_rebuilds_the_policy(self, kind: str, tmp_path: Path) -> None:
         path = tmp_path / "run.jsonl"
         whole = self.make(kind)
@@ -107,7 +105,6 @@ class Resuming(Driven):
             assert resumed.events == policy.events
             assert start + self.continue_run(resumed, self.length - 4) == expected
 
-    @every_domain
     def test_no_decision_reads_when_an_event_was_written(self, kind: str) -> None:
         policy = self.make(kind)
         for _ in range(4):
@@ -120,7 +117,6 @@ class Resuming(Driven):
         assert twin.events == state["events"]
         assert self.ask(twin) == self.ask(policy)
 
-    @every_domain
     def test_what_schema_1_wrote_goes_on(self, kind: str, tmp_path: Path) -> None:
         """A state without directions and times; a journal of a run that minimized, its values of the other sign."""
         policy = self.make(kind)
@@ -151,7 +147,6 @@ class Resuming(Driven):
             with load(path) as again:
                 assert again.events == events
 
-    @every_domain
     def test_resuming_with_pending_queries(self, kind: str) -> None:
         policy = self.make(kind)
         for _ in range(3):

@@ -16,7 +16,7 @@ from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
 from surefoot.loop.types import Query
 from surefoot.policy.robust.robust_report import RobustReport
-from surefoot.testing.driven import Driven, every_domain
+from surefoot.testing.driven import Driven
 
 __all__ = ["Wrapping"]
 
@@ -36,7 +36,6 @@ class Wrapping(Driven):
         except NotSupported as error:
             pytest.skip(f"{type(policy).__name__} cannot be wrapped: {error}")
 
-    @every_domain
     def test_inside_another_policy_it_asks_the_very_same(self, kind: str, tmp_path: Path) -> None:
         """With points told unasked, batches, failures, cancelled and reported runs; live, resumed, from a journal."""
         if kind == "Paths":

@@ -42,7 +42,7 @@ def test_advice_imports_no_optimizers_and_no_distributions():
 
 def test_the_lab_offers_the_decorator_and_not_the_module_of_its_name():
     """Whichever is imported first."""
-    for first in ("", "import surefoot_lab.experiment; ", "import surefoot_lab.runner; "):
+    for first in ("", "import surefoot_lab.registry; ", "import surefoot_lab.runner; "):
         assert python(f"{first}from surefoot_lab import experiment; print(callable(experiment))") == ["True"]
 
 

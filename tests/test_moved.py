@@ -27,7 +27,8 @@ def test_every_old_name_leads_to_a_module():
         ("surefoot.lab", "compare"),
         ("surefoot.lab.problems", "Problem"),
         ("surefoot.lab.baselines.hyperband", "Hyperband"),
-        ("surefoot.lab.experiments.gp_ucb.regret_bound", "run"),
+        ("surefoot.lab.experiment", "Budget"),
+        ("surefoot.lab.experiments.gp_ucb.regret_bound", "experiment"),
         ("surefoot.policy.gp_ucb", "GPUCB"),
         ("surefoot.policy.batch", "DBGPUCB"),
         ("surefoot.policy.entropy", "MaxValueEntropySearch"),
@@ -56,5 +57,11 @@ def test_nothing_of_the_product_imports_the_laboratory():
         "import sys; sys.modules['surefoot_lab'] = None\n"  # importing it fails
         "from surefoot import *\n"
         "import surefoot.cli.tune, surefoot.cli.select, surefoot.cli.attack_command, surefoot.cli.federate\n"
+        "sys.argv = ['surefoot', 'reproduce', '--list']\n"
+        "surefoot.cli.main()\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "surefoot: 'surefoot reproduce' is a command of the laboratory: pip install surefoot-lab\n",
+    )

@@ -372,7 +372,7 @@ def test_the_site(tmp_path):
         if page.parent.name == "reference":
             assert not re.search(r":(class|func|mod|data|meth):`|^-{4,}$", text, flags=re.MULTILINE), page
     for module in reference.modules().values():
-        room = module.name.split(".")[1] if module.name.count(".") > 1 else "index"
+        room = reference.page_of(module.name)
         text = (tmp_path / "reference" / f"{room}.html").read_text(encoding="utf-8") if module.public else ""
         lost = [name for name in module.public if name in module.made and f'id="{module.name}.{name}"' not in text]
         assert not lost, module.name

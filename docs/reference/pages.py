@@ -108,6 +108,12 @@ def room(package: str) -> str:
     return "\n\n".join(blocks)
 
 
+def page_of(module: str) -> str:
+    """Return the page on which a module stands."""
+    package, *rest = module.split(".")
+    return "lab" if package == "surefoot_lab" else rest[0] if len(rest) > 1 else "index"
+
+
 def names(package: str) -> str:
     """Return a table of what a package offers, each name with its first sentence and a link."""
     rows = ["| name | what it is |", "|---|---|"]
@@ -115,7 +121,7 @@ def names(package: str) -> str:
         source = home(package, name)
         node = modules()[source].made.get(name) if source in modules() else None
         if isinstance(node, Function | ast.ClassDef):
-            page = source.split(".")[1] if source.count(".") > 1 else "index"
+            page = page_of(source)
             first = (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ")
             rows.append(f"| [`{name}`]({page}.md#{source}.{name}) | {escape(first).replace('|', chr(92) + '|')} |")
     return "\n".join(rows)

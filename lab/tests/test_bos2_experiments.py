@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surefoot_lab.experiment import Replicate, find
 from surefoot_lab.experiments.bos2.stopping_behaviour import FACED, SHAPES
+from surefoot_lab.registry import Replicate, find
 
 
 def test_linear_toy():

@@ -141,7 +141,7 @@ def test_without_torch_it_says_what_to_install():
         "    def find_spec(self, name, *rest):\n"
         "        if name == 'torch': raise ImportError(name)\n"
         "sys.meta_path.insert(0, Missing())\n"
-        "from surefoot_lab.experiment import Replicate, find\n"
+        "from surefoot_lab.registry import Replicate, find\n"
         "from surefoot.errors import MissingExtra\n"
         "for id in ('bos2/mnist', 'r2b2/mnist'):\n"
         "    try: find(id).run(Replicate(0, settings=dict(find(id).quick.settings)))\n"

@@ -26,10 +26,10 @@ from surefoot_lab.baselines.recorded import recorded_rule
 from surefoot_lab.bench_device import bench_device
 from surefoot_lab.bench_rates import Place
 from surefoot_lab.curves import synthetic_curves
-from surefoot_lab.experiment import Replicate
 from surefoot_lab.lcbench import lcbench
 from surefoot_lab.networks import digits
 from surefoot_lab.problems import Problem
+from surefoot_lab.registry import Replicate
 from surefoot_lab.vae import autoencoder
 from surefoot_lab.worker import attempt
 

@@ -12,8 +12,8 @@ import pytest
 from surefoot import SE
 from surefoot.errors import MissingExtra
 from surefoot_lab import Budget, Replicate, datasets, find, names
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.r2b2 import _games
+from surefoot_lab.registry import Data
 from surefoot_lab.results import Results
 from surefoot_lab.runner import run
 

@@ -100,6 +100,8 @@ def _home(name: str) -> str | None:
     for old, new in MOVED.items():
         if rest == old or rest.startswith(f"{old}."):
             return f"surefoot.{new}{rest[len(old) :]}"
+    if rest == "lab.experiment":  # a function has this name now
+        return "surefoot_lab.registry"
     if rest == "lab" or rest.startswith("lab."):
         return f"surefoot_lab{rest[len('lab') :]}"
     return None
@@ -132,6 +134,11 @@ class _Moved(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """Let old names be found; called once, by the package itself."""
+    """Let old names be found; called once, by the package itself.
+
+    >>> install()
+    >>> sum(isinstance(finder, _Moved) for finder in sys.meta_path)
+    1
+    """
     if not any(isinstance(finder, _Moved) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Moved())

@@ -9,8 +9,12 @@ An experiment file needs one import line::
 :mod:`surefoot_lab.datasets`.
 """
 
+from typing import TYPE_CHECKING
+
 from surefoot import lazy
-from surefoot_lab.experiment import experiment as experiment  # at once: else the module of the same name would be found
+
+if TYPE_CHECKING:
+    from surefoot_lab.registry import experiment as experiment
 
 __version__ = "0.2.0.dev0"
 
@@ -19,7 +23,7 @@ __getattr__, __dir__, __all__ = lazy.names(
     {
         "claims": ["Equal", "Exact", "Number", "Order", "Share", "Trend", "falls", "one_standard_error", "rises"],
         "comparison": ["compare"],
-        "experiment": ["Budget", "Data", "Experiment", "Replicate", "Trace", "Unit", "experiment", "find", "names"],
+        "registry": ["Budget", "Data", "Experiment", "Replicate", "Trace", "Unit", "experiment", "find", "names"],
         "problems": ["Problem"],
         "readings": ["Metric", "across", "ascending", "derived", "event", "highest", "lowest", "slope"],
     },

@@ -31,7 +31,7 @@ that contradicts the number is the stronger evidence.
 
 A claim is a value; readings (:mod:`surefoot_lab.readings`) say which numbers it is about:
 
->>> from surefoot_lab.experiment import Trace
+>>> from surefoot_lab.registry import Trace
 >>> from surefoot_lab.readings import Metric
 >>> S = Metric("regret")
 >>> runs = [{"new": Trace(regret=0.1 * i), "old": Trace(regret=0.1 * i + 1)} for i in range(10)]
@@ -93,7 +93,7 @@ class Exact(Claim):
     tolerance : float
         Allowed absolute difference.
 
-    >>> from surefoot_lab.experiment import Trace
+    >>> from surefoot_lab.registry import Trace
     >>> from surefoot_lab.readings import Metric
     >>> rows = Metric("rows")["table"]
     >>> Exact("1,400 rows", {rows: 1400}).judge([{"table": Trace(rows=1400)}])["verdict"]
@@ -146,7 +146,7 @@ class Number(Claim):
     tolerance, relative : float, optional
         Stated absolute or relative tolerance; a cell within it agrees if it is known to a quarter of it.
 
-    >>> from surefoot_lab.experiment import Trace
+    >>> from surefoot_lab.registry import Trace
     >>> from surefoot_lab.readings import Metric
     >>> S = Metric("regret")
     >>> runs = [{"a": Trace(regret=x), "b": Trace(regret=2 + x)} for x in (0.9, 1.0, 1.1) * 4]
@@ -227,7 +227,7 @@ class Number(Claim):
 class Order(Claim):
     """One or several paired comparisons, each of which must hold.
 
-    >>> from surefoot_lab.experiment import Trace
+    >>> from surefoot_lab.registry import Trace
     >>> from surefoot_lab.readings import Metric
     >>> S = Metric("regret")
     >>> runs = [{"a": Trace(regret=x), "b": Trace(regret=x * x)} for x in (-3.0, 0.1, 0.2)]
@@ -272,7 +272,7 @@ class Equal(Claim):
     relative : float, optional
         Margin as a share of the mean of the second reading, instead.
 
-    >>> from surefoot_lab.experiment import Trace
+    >>> from surefoot_lab.registry import Trace
     >>> from surefoot_lab.readings import Metric
     >>> S = Metric("regret")
     >>> runs = [{"a": Trace(regret=x), "b": Trace(regret=x + 0.01), "c": Trace(regret=x + 1)} for x in range(10)]
@@ -369,7 +369,7 @@ class Trend(Claim):
     Holds when the 95 % interval of the mean slope over the ranks 1, 2, 3, ... is on the claimed side and Page's test
     for ordered alternatives agrees at 5 %; fails when both are on the other side.
 
-    >>> from surefoot_lab.experiment import Trace
+    >>> from surefoot_lab.registry import Trace
     >>> from surefoot_lab.readings import Metric
     >>> S = Metric("regret")
     >>> runs = [{m: Trace(regret=-k + 0.1 * i) for k, m in enumerate("abcd")} for i in range(10)]
@@ -415,7 +415,7 @@ class Share(Claim):
     share. The interval is that of as many trials as there are independent units, whose means count: what happens within
     a unit is not taken for more than one trial.
 
-    >>> from surefoot_lab.experiment import Trace
+    >>> from surefoot_lab.registry import Trace
     >>> from surefoot_lab.readings import Metric
     >>> covered = Metric("covered")["GP-UCB"]
     >>> runs = [{"GP-UCB": Trace(covered=i > 0)} for i in range(100)]

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from surefoot.errors import MissingData, MissingExtra
 from surefoot_lab import datasets
-from surefoot_lab.experiment import Experiment, find, names
+from surefoot_lab.registry import Experiment, find, names
 from surefoot_lab.results import claim_rows
 from surefoot_lab.runner import run
 

@@ -1,6 +1,6 @@
 """Policies side by side on one problem: the usual body of an experiment.
 
->>> from surefoot_lab.experiment import Replicate
+>>> from surefoot_lab.registry import Replicate
 >>> from surefoot_lab.problems import branin
 >>> from surefoot.policy.search import RandomSearch, SobolSearch
 >>> policies = {
@@ -20,8 +20,8 @@ import numpy as np
 
 from surefoot.domain import Domain
 from surefoot.loop.policy import Policy
-from surefoot_lab.experiment import Replicate, Trace
 from surefoot_lab.problems import Problem
+from surefoot_lab.registry import Replicate, Trace
 
 __all__ = ["compare"]
 

@@ -8,7 +8,7 @@ A problem is anything with ``name``, ``domain``, ``epochs``, ``best`` (the highe
 finishes every run that a policy stopped, outside the budget: a stopped run that would have beaten the best run of its
 time is a *false stop*.
 
->>> from surefoot_lab.experiment import Replicate
+>>> from surefoot_lab.registry import Replicate
 >>> from surefoot.policy.search import RandomSearch
 >>> problem = synthetic_curves("exponential", epochs=20)
 >>> traces = compare_curves({"random": lambda p, seed: RandomSearch(p.domain, seed=seed)}, problem, 60, Replicate(0))
@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.domain import Box, Domain
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Query
-from surefoot_lab.experiment import Replicate, Trace
 from surefoot_lab.problems import Problem, branin
+from surefoot_lab.registry import Replicate, Trace
 
 __all__ = ["SHAPES", "CurveProblem", "Curves", "Run", "compare_curves", "drive", "summary", "synthetic_curves"]
 

@@ -27,7 +27,7 @@ from typing import Any
 from rich.console import Console
 
 from surefoot.loop.journal import write_atomically
-from surefoot_lab.experiment import find, names
+from surefoot_lab.registry import find, names
 from surefoot_lab.results import FILE, Results, read
 
 __all__ = ["Evidence", "evidence", "judged_again", "keep", "problems", "record"]

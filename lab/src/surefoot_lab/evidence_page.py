@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 from surefoot.loop.journal import write_atomically
 from surefoot_lab.evidence import Evidence
 from surefoot_lab.evidence_family import ended, escaped, family_pages, units_of
-from surefoot_lab.experiment import names
+from surefoot_lab.registry import names
 from surefoot_lab.results import number_text, table_lines
 
 __all__ = ["generated", "picture", "write"]

@@ -22,7 +22,7 @@ def draw(results: Results, folder: Path) -> list[Path]:
     """Write ``<metric>.png`` for each series and return the paths.
 
     >>> import tempfile
-    >>> from surefoot_lab.experiment import Trace, find
+    >>> from surefoot_lab.registry import Trace, find
     >>> results = Results.fresh(find("gp-ucb/regret-bound"), "quick")
     >>> results.replicates = {i: {"GP-UCB": Trace(regret=[3.0, 2.0 + i, 1.0])} for i in range(3)}
     >>> [path.name for path in draw(results, Path(tempfile.mkdtemp()))]

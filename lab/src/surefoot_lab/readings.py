@@ -1,6 +1,6 @@
 """Readings: which number of a repetition a claim is about.
 
-An experiment returns one :class:`~surefoot_lab.experiment.Trace` per method and repetition. A *reading* turns that into
+An experiment returns one :class:`~surefoot_lab.registry.Trace` per method and repetition. A *reading* turns that into
 one number per repetition, and readings combine like numbers, so that a claim can be written as it is spoken:
 
 >>> S = Metric("simple_regret")
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from surefoot_lab.experiment import Trace
+    from surefoot_lab.registry import Trace
 
 __all__ = [
     "Comparison",
@@ -262,7 +262,7 @@ def by_unit(replicates: Replicates, *readings: Reading) -> tuple[Array, ...]:
     Repetitions inside a unit (first sensors on one day, noise on one field) are not independent of each other: what is
     compared over units is their mean.
 
-    >>> from surefoot_lab.experiment import Trace
+    >>> from surefoot_lab.registry import Trace
     >>> runs = [{"a": Trace(regret=x)} for x in (1.0, 2.0, 6.0)]
     >>> by_unit(Grouped(runs, ["Monday" == day for day in ("Monday", "Monday", "Tuesday")]), Metric("regret")["a"])
     (array([6. , 1.5]),)

@@ -23,7 +23,7 @@ import numpy as np
 
 import surefoot
 from surefoot.loop.journal import write_atomically
-from surefoot_lab.experiment import Budget, Experiment, Trace
+from surefoot_lab.registry import Budget, Experiment, Trace
 
 __all__ = ["Failure", "Results", "markdown"]
 
@@ -47,7 +47,7 @@ class Failure:
 class Results:
     """The repetitions of one experiment, judged on demand.
 
-    >>> from surefoot_lab.experiment import find
+    >>> from surefoot_lab.registry import find
     >>> results = Results.fresh(find("gp-ucb/regret-bound"), "quick")
     >>> results.to_dict()["repetitions"]
     0
@@ -261,7 +261,7 @@ def claim_rows(data: Mapping[str, Any], *, most: int | None = None) -> list[list
 def markdown(data: Mapping[str, Any]) -> str:
     """Return the claims beside the published numbers, and the means of all methods, as a Markdown page.
 
-    >>> from surefoot_lab.experiment import find
+    >>> from surefoot_lab.registry import find
     >>> print(markdown(Results.fresh(find("gp-ucb/regret-bound"), "quick").to_dict()).splitlines()[0])
     # gp-ucb/regret-bound
     """

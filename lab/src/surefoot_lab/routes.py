@@ -27,7 +27,7 @@ from surefoot.domain.moves import Dives, Moves
 from surefoot.domain.paths import Paths
 from surefoot.loop.policy import Policy
 from surefoot_lab import datasets
-from surefoot_lab.experiment import Trace
+from surefoot_lab.registry import Trace
 from surefoot_lab.samples import gp_sample_lattice
 
 __all__ = ["Recording", "Route", "plankton", "recorded", "travel"]

@@ -32,8 +32,8 @@ from typing import Any
 from surefoot.errors import MissingData, MissingExtra
 from surefoot.loop.journal import write_atomically
 from surefoot_lab import datasets
-from surefoot_lab.experiment import Experiment, Replicate, Trace
 from surefoot_lab.plots import draw
+from surefoot_lab.registry import Experiment, Replicate, Trace
 from surefoot_lab.results import FILE, Failure, Results, markdown
 from surefoot_lab.worker import attempt
 
@@ -99,7 +99,7 @@ def run(
     MissingData, MissingExtra
         The experiment cannot be run here; the message says what to fetch or to install.
 
-    >>> from surefoot_lab.experiment import Budget, Data
+    >>> from surefoot_lab.registry import Budget, Data
     >>> def toss(replicate):
     ...     return {"coin": Trace(heads=replicate.rng("coin").integers(2))}
     >>> coin = Experiment("example/coin", toss, "folklore", Data(), Budget(9), Budget(99), own_claims=())

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.errors import MissingData, MissingExtra
-from surefoot_lab.experiment import Experiment, Replicate, find
+from surefoot_lab.registry import Experiment, Replicate, find
 
 __all__ = ["attempt"]
 
@@ -26,7 +26,7 @@ __all__ = ["attempt"]
 def attempt(experiment: Experiment, replicate: Replicate) -> dict[str, Any]:
     """Run one repetition and return its traces, or its error, as JSON-able data.
 
-    >>> from surefoot_lab.experiment import Budget, Data
+    >>> from surefoot_lab.registry import Budget, Data
     >>> broken = Experiment("example/broken", lambda replicate: 1 / 0, "", Data(), Budget(1), Budget(1))
     >>> attempt(broken, Replicate(7))["error"]
     'ZeroDivisionError: division by zero'

@@ -4,6 +4,7 @@ Other packages add commands through the entry-point group ``surefoot.commands``:
 are declared as Typer reads them. The laboratory does.
 """
 
+import contextlib
 from importlib.metadata import entry_points
 
 # isort: off
@@ -24,8 +25,9 @@ __all__ = ["app", "attack", "examples", "federation", "guide", "main", "private"
 LABORATORY = {"reproduce", "evidence", "bench"}
 
 for _point in sorted(entry_points(group="surefoot.commands"), key=lambda point: point.name):
-    app.command(_point.name)(_point.load())
-    LABORATORY.discard(_point.name)
+    with contextlib.suppress(ImportError):  # what another package lacks is no trouble for the other commands
+        app.command(_point.name)(_point.load())
+        LABORATORY.discard(_point.name)
 
 
 def _missing(name: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from surefoot_lab import Budget, Equal, Metric, Number, Order, Replicate, Trace, experiment
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.bos2._images import BAYES, BOS, IMAGE, PLAIN, attacks
 from surefoot_lab.experiments.bos2._images import over_successes as over
 from surefoot_lab.experiments.bos2.cifar10 import RADIUS
+from surefoot_lab.registry import Data
 
 success, queries = Metric("success"), Metric("queries")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from surefoot_lab import Budget, Order, Replicate, Trace, experiment
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.bos2._images import AUTO, BAYES, BOS, GEN, IMAGE, PLAIN, RANDOM, SQUARE, ZOO_, attacks
 from surefoot_lab.experiments.bos2._table import Row, beside, queries
+from surefoot_lab.registry import Data
 
 RADIUS = 0.3
 QUICK = (BOS, BAYES, GEN, SQUARE, ZOO_, AUTO, RANDOM)

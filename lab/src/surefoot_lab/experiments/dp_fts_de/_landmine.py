@@ -21,7 +21,7 @@ from surefoot.federated import Decay, Fixed, SharedFeatures, Weighting
 from surefoot.federated.in_process import Federation, federate
 from surefoot.private.noise import ResearchNoise
 from surefoot_lab import landmine
-from surefoot_lab.experiment import Replicate, Trace
+from surefoot_lab.registry import Replicate, Trace
 
 SOURCE = "Dai 2021 (thesis), chapter 6 and appendix C.2; Dai, Low & Jaillet 2021, "
 COUNT, REGIONS, CLIP = 100, 4, 22.0

@@ -18,7 +18,7 @@ from typing import Any
 
 from surefoot.federated import Decay, SharedFeatures, Simulation, Weighting, simulate, synthetic_family
 from surefoot.federated.controls import pooled_thompson, random_functions
-from surefoot_lab.experiment import Replicate, Trace
+from surefoot_lab.registry import Replicate, Trace
 
 SOURCE = "Dai 2021 (thesis), chapter 6 and appendix C.2; Dai, Low & Jaillet 2021, "
 COUNT = 50

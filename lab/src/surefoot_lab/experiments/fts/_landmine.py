@@ -26,7 +26,7 @@ from surefoot.policy.thompson import ThompsonSampling
 from surefoot.policy.transfer.rgpe import RGPE
 from surefoot_lab import landmine
 from surefoot_lab.baselines.federated_transfer import FederatedTAF, WeightBelief
-from surefoot_lab.experiment import Replicate, Trace
+from surefoot_lab.registry import Replicate, Trace
 
 Array = NDArray[np.float64]
 Before = Callable[[int, Policy], None]

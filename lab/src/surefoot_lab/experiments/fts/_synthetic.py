@@ -24,7 +24,7 @@ from surefoot.federated import (
     synthetic_family,
 )
 from surefoot.federated.controls import random_functions
-from surefoot_lab.experiment import Replicate, Trace
+from surefoot_lab.registry import Replicate, Trace
 
 AGENTS = 50
 SOURCE = "Dai 2021 (thesis), chapter 5 and appendix B.4; Dai, Low & Jaillet 2020, "

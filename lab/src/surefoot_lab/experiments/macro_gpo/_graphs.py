@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from surefoot.policy.improvement import ExpectedImprovement
-from surefoot_lab.experiment import Replicate, Trace
 from surefoot_lab.experiments.macro_gpo._methods import H, Maker, baselines, planner, race
+from surefoot_lab.registry import Replicate, Trace
 from surefoot_lab.routes import Route
 
 FEW, ALL, EI = "H = 2 (20)", "H = 2 (all)", "EI (all)"

@@ -21,8 +21,8 @@ from surefoot.policy.routes.macro_gpo import MacroGPO
 from surefoot.policy.ucb.gp_ucb import GPUCB
 from surefoot_lab.baselines.recorded import recorded_width
 from surefoot_lab.claims import Claim, Order, Trend, falls, rises
-from surefoot_lab.experiment import Trace
 from surefoot_lab.readings import Metric, highest, lowest
+from surefoot_lab.registry import Trace
 from surefoot_lab.routes import Route, travel
 
 DB, LIKELY = "DB-GP-UCB", "most likely, H = 4"

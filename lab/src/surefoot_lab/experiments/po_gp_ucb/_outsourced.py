@@ -28,7 +28,7 @@ from surefoot.loop.streams import stream
 from surefoot.loop.widths import Finite
 from surefoot.private.mechanisms import GaussianRelease
 from surefoot.private.projection import Lifting, PublishedProjection, singular_values
-from surefoot_lab.experiment import Replicate, Trace
+from surefoot_lab.registry import Replicate, Trace
 
 Array = NDArray[np.float64]
 

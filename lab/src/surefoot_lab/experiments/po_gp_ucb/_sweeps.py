@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from surefoot.private.projection import largest_dimension
 from surefoot_lab.claims import Number
-from surefoot_lab.experiment import Trace
 from surefoot_lab.experiments.po_gp_ucb._outsourced import Race
 from surefoot_lab.readings import Comparison, Metric, Reading, lowest
+from surefoot_lab.registry import Trace
 
 CODE = "code, "  # prefix of methods that follow the released code
 _COLUMNS = {10: (3, 6, 8, 10, 15, 20), 15: (3, 9, 12, 15, 20, 30), 20: (5, 10, 15, 20, 30, 50)}

@@ -12,9 +12,9 @@ import numpy as np
 
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import SE
-from surefoot_lab.experiment import Replicate
 from surefoot_lab.experiments.po_gp_ucb._outsourced import RADIUS, Owned, Race
 from surefoot_lab.problems import grid
+from surefoot_lab.registry import Replicate
 from surefoot_lab.samples import gp_sample_lattice
 
 DELTA, HORIZON = 1e-5, 50

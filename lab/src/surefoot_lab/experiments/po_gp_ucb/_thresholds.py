@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from surefoot.private.projection import composed_epsilon, threshold_epsilon
-from surefoot_lab.experiment import Trace
 from surefoot_lab.experiments.po_gp_ucb._outsourced import Race
 from surefoot_lab.experiments.po_gp_ucb._sweeps import Sweep
+from surefoot_lab.registry import Trace
 
 TABLE = "table"  # the method that facts about the table are filed under
 _ABOVE = 1.0 + 1e-9  # at ε* itself rounding would decide

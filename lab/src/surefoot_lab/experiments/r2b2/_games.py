@@ -24,7 +24,7 @@ from surefoot.games.hedge import GPMW
 from surefoot.games.player import Player
 from surefoot.games.strategies import Strategy
 from surefoot_lab import Metric, Order, datasets
-from surefoot_lab.experiment import Replicate, Trace
+from surefoot_lab.registry import Replicate, Trace
 
 Array = NDArray[np.float64]
 

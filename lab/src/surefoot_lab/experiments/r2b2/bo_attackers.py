@@ -17,8 +17,8 @@ from surefoot.policy.thompson import ThompsonSampling
 from surefoot.policy.ucb.gp_ucb import GPUCB
 from surefoot_lab import Budget, Metric, Number, Order, Replicate, Trace, Unit, experiment
 from surefoot_lab.adversarial_game import ImageGame
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.r2b2._images import INITIAL, ordinary, seat, trace_of
+from surefoot_lab.registry import Data
 
 RULES: dict[str, type[Policy]] = {"GP-UCB": GPUCB, "Thompson": ThompsonSampling}
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from surefoot_lab import Budget, Metric, Number, Order, Replicate, Trace, Unit, experiment
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.r2b2._images import LEVEL0, SEATINGS, all_seatings, named, ordinary
+from surefoot_lab.registry import Data
 
 score, wins = Metric("score"), Metric("successes")
 PUBLISHED = {

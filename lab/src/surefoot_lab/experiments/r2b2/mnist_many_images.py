@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from surefoot_lab import Budget, Metric, Number, Order, Replicate, Trace, experiment
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.r2b2._images import SEATINGS, all_seatings, duel_on, named
+from surefoot_lab.registry import Data
 
 score, wins = Metric("score"), Metric("successes")
 at = {name: named(name, "random") for name in SEATINGS}

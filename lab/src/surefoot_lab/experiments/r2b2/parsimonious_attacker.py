@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from surefoot_lab import Budget, Metric, Number, Order, Replicate, Trace, Unit, experiment
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.r2b2._images import RADIUS, contest, ordinary, trace_of
 from surefoot_lab.experiments.r2b2._parsimonious import rounds_of
+from surefoot_lab.registry import Data
 
 score, wins = Metric("score"), Metric("successes")
 

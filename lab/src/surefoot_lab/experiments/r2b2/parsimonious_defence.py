@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from surefoot_lab import Budget, Metric, Number, Order, Replicate, Share, Trace, experiment
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.r2b2._images import RADIUS, duel_on
 from surefoot_lab.experiments.r2b2._parsimonious import ContextualDefender, rounds_of
+from surefoot_lab.registry import Data
 
 broken, unbroken, factor = Metric("broken"), Metric("unbroken"), Metric("factor")
 ALONE, DEFENDED = "undefended", "defended"

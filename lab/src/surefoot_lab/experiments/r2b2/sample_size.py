@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from surefoot_lab import Budget, Metric, Order, Replicate, Trace, Trend, Unit, experiment
 from surefoot_lab.claims import rises
-from surefoot_lab.experiment import Data
 from surefoot_lab.experiments.r2b2._images import contest, ordinary, trace_of
+from surefoot_lab.registry import Data
 
 SAMPLES = (200, 500, 1000)
 score, wins = Metric("score"), Metric("successes")

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot.policy.transfer.tasks import Task
 from surefoot_lab.cartpole import CartPole
-from surefoot_lab.experiment import Replicate
 from surefoot_lab.experiments.rm_gp_ucb._methods import history
 from surefoot_lab.problems import Problem
+from surefoot_lab.registry import Replicate
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from surefoot.policy.transfer.tasks import Task
 from surefoot_lab import datasets
-from surefoot_lab.experiment import Replicate
 from surefoot_lab.problems import Problem, tabulated
+from surefoot_lab.registry import Replicate
 
 LENGTH = 50  # measured in each task
 

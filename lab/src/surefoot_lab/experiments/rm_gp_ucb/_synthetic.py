@@ -20,8 +20,8 @@ from surefoot.loop.widths import Finite, Logarithmic
 from surefoot.policy.transfer.rm_gp_ucb import RMGPUCB
 from surefoot.policy.transfer.tasks import Task
 from surefoot.policy.ucb.gp_ucb import GPUCB
-from surefoot_lab.experiment import Replicate
 from surefoot_lab.problems import Problem, grid
+from surefoot_lab.registry import Replicate
 from surefoot_lab.samples import gp_sample_grid
 
 KERNEL, NOISE, CONFIDENCE = SE(lengthscale=0.05), 0.01, 0.9

@@ -23,7 +23,7 @@ from surefoot.policy.robust.robust_report import RobustReport
 from surefoot.policy.robust.stable_opt import StableOpt
 from surefoot.policy.search import RandomSearch
 from surefoot.policy.ucb.gp_ucb import GPUCB
-from surefoot_lab.experiment import Replicate, Trace
+from surefoot_lab.registry import Replicate, Trace
 
 Array = NDArray[np.float64]
 

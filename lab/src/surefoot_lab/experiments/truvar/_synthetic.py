@@ -20,8 +20,8 @@ from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates
 from surefoot.domain.climb import climb
 from surefoot.loop.policy import Policy
-from surefoot_lab.experiment import Replicate
 from surefoot_lab.problems import grid
+from surefoot_lab.registry import Replicate
 
 Array = NDArray[np.float64]
 

@@ -52,7 +52,7 @@ from surefoot.federated import Decay, Fixed, Regions, SharedFeatures, Weighting
 from surefoot.games import EXP3, EXP3P, GPMW, Hedge, PolicyStrategy, PublishedWidth, RandomStrategy, SamplerStrategy
 from surefoot.loop.record import Record
 from surefoot.loop.state import _readers, pack
-from surefoot.policy.transfer.base import Negated
+from surefoot.policy.transfer.models import Negated
 from surefoot.stopping import OptimalStopping
 
 MARK = f"never-looked-at-{secrets.token_hex(6)}"  # in the name of every place that nobody may touch

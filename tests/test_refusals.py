@@ -49,9 +49,9 @@ from surefoot.domain import Dives, MoveTable, domain_from_dict
 from surefoot.domain.search import maximize
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.widths import width_from_dict
-from surefoot.policy.base import ModelPolicy
+from surefoot.policy.legacy import ModelPolicy
+from surefoot.policy.moves import factors
 from surefoot.policy.routes.bounds import Reach, nearest
-from surefoot.policy.routes.moves import factors
 from surefoot.policy.routes.path_constants import Constants
 from surefoot.policy.routes.path_tree import PathTree
 from surefoot.policy.ucb.gp_ucb import UpperBound
@@ -224,13 +224,12 @@ def test_a_search_that_has_nowhere_to_go():
 @pytest.mark.parametrize(
     "policy",
     [
-        lambda: ThompsonSampling(BOX, seed=0),
         lambda: TruVaR(LINE, gp=GAUSS, seed=0),
         lambda: RandomLevelSet(LINE, threshold=0.0, gp=GAUSS, seed=0),
         lambda: EntropySearch(LINE, gp=GAUSS, seed=0),
         lambda: MacroGPO(ROAD, gp=GAUSS, seed=0),
     ],
-    ids=["ThompsonSampling", "TruVaR", "RandomLevelSet", "EntropySearch", "MacroGPO"],
+    ids=["TruVaR", "RandomLevelSet", "EntropySearch", "MacroGPO"],
 )
 def test_a_rule_that_scores_no_point(policy):
     made = policy()

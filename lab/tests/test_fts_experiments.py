@@ -13,7 +13,7 @@ from surefoot.errors import MissingData
 from surefoot.federated import Agent, Decay, Fixed, SharedFeatures, simulate, synthetic_family
 from surefoot.federated.controls import RandomQueries, pooled_thompson, random_functions
 from surefoot.loop.state import pack, unpack
-from surefoot.policy.transfer.base import slopes
+from surefoot.policy.transfer.models import slopes
 from surefoot_lab import Replicate, datasets, find, landmine, names
 from surefoot_lab.baselines.federated_transfer import FederatedTAF, WeightBelief, message_length
 from surefoot_lab.experiments.fts import _landmine, _synthetic

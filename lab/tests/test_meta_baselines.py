@@ -135,7 +135,7 @@ def test_pem_posterior_is_that_of_the_paper():
     cross, own = K[:, rows], K[np.ix_(rows, rows)]
     expected = mean + cross @ np.linalg.solve(own, values - mean[rows])
     spread = (K.diagonal() - np.einsum("ct,tc->c", cross, np.linalg.solve(own, cross.T))) * 8 / (9 - 3 - 1)
-    found, std = policy._posterior(rows, values)
+    found, std = policy.rule.posterior(rows, values)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(std**2, np.maximum(spread, 0.0), atol=1e-5)
     assert policy.ask().index == int(np.argmax(expected + 2.0 * np.sqrt(np.maximum(spread, 0.0))))

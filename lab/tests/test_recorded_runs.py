@@ -5,7 +5,7 @@ import pytest
 
 from surefoot import GP, GPUCB, QEI, SE, BudgetSpent, Dives, Paths
 from surefoot.errors import MissingData
-from surefoot.policy.routes.moves import MoveBelief, best_moves
+from surefoot.policy.moves import MoveBelief, best_moves
 from surefoot_lab import datasets
 from surefoot_lab.baselines.recorded import recorded_rule
 

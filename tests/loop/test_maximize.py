@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot.domain import Box, Candidates, Choice, Domain, Float, Int, Space
-from surefoot.domain.search import argmax, maximize
+from surefoot.domain.ranking import argmax
+from surefoot.domain.search import maximize
 from surefoot.errors import Exhausted
 
 

@@ -35,7 +35,7 @@ from surefoot import (
 from surefoot.policy.batch.gp_ucb_pe import InformationBonus
 from surefoot.policy.batch.penalization import Penalizer
 from surefoot.policy.batch.qei import improvement_of_batches, sampled_improvement
-from surefoot.policy.routes.moves import MoveBelief, best_moves
+from surefoot.policy.moves import MoveBelief, best_moves
 
 LINE = np.linspace(0.0, 1.0, 16)
 PRIOR = GP(SE(lengthscale=0.15), noise=0.01)

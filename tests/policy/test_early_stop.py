@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot import BOBOS, GP, GPUCB, SE, Box, Candidates, Matern, NoData, Policy, load, widths
-from surefoot.policy.epochs.bo_bos import default_rule, incumbent_offset, score_range
+from surefoot.policy.epochs.abandon import score_range
+from surefoot.policy.epochs.bo_bos import default_rule, incumbent_offset
 from surefoot.policy.epochs.runs import EpochPolicy, automatic_over_epochs, intermediate_epochs
 from surefoot.stopping import ExponentialDecay, OptimalStopping
 
@@ -184,7 +185,7 @@ def test_schedules_of_k1():
     policy, rounded = make(gp=GP(), width=widths.Constant(0.0)), {}
     policy.ask(50)
     for label, growth in {"a": 0.89, "b": 0.95, "c": 0.99, "d": 1.0}.items():
-        policy.growth = growth
+        policy.adviser.growth = growth
         rounded[label] = [round(policy.k1(t - 1)) for t in (10, 30, 50)]
     assert rounded["a"] == [285, 2936, 30192]
     assert rounded["b"] == [159, 443, 1235]
@@ -263,8 +264,8 @@ def test_the_belief_learns_the_last_score_and_a_few_on_the_way():
 def test_failed_and_pending_runs_are_hallucinated_at_the_last_epoch():
     policy = run(make(initial=2), 3)
     first = policy.ask()
-    with policy._hallucinated() as belief:
-        assert np.allclose(belief.X[-1], [*policy.domain.encode(first.x[None])[0], 1.0])
+    with policy.surrogate.hallucinated() as belief:
+        assert np.allclose(belief.posterior.X[-1], [*policy.domain.encode(first.x[None])[0], 1.0])
     second = policy.ask()
     assert np.linalg.norm(first.x - second.x) > 1e-6
 

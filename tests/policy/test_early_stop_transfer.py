@@ -87,7 +87,7 @@ def test_abandoned_runs_of_a_task_are_compared_at_their_own_epoch():
     drive(policy, 8, stop=False)
     assert policy.gaps[0] < 0.5 * policy.gaps[1]
     assert policy.weights[0] > 0.8
-    model, confused = policy._model(0), policy._model(1)
+    model, confused = policy.models.model(0), policy.models.model(1)
     at = BOX.encode(X[1::2])
     error = np.abs(model.predict(at)[0] - score(X[1::2], N))
     assert error.mean() < 0.5 * np.abs(confused.predict(at)[0] - score(X[1::2], N)).mean()
@@ -108,7 +108,7 @@ def test_a_journal_of_bo_bos_is_a_task_with_its_epochs(tmp_path):
     assert again == task
     assert again != Task(task.X, task.y, task.name)
     assert np.array_equal(task.within(Box([(0.0, 0.6), (0.0, 1.0)])).epochs, task.epochs[task.X[:, 0] <= 0.6], True)
-    seen = RMBOBOS(BOX, epochs=5, tasks=[task], seed=0)._places_of(0)
+    seen = RMBOBOS(BOX, epochs=5, tasks=[task], seed=0).models.inputs(0)
     assert seen.shape == (10, 3)
     assert seen[:, 2].max() == 1.0  # epochs beyond the last one, and unknown ones, count as complete
 

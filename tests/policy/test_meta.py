@@ -33,7 +33,8 @@ from surefoot import (
     load,
     widths,
 )
-from surefoot.policy.transfer.rm_gp_ucb import WeightedScore, entropic_weights, gap_estimates, next_influence
+from surefoot.policy.transfer.learning import entropic_weights, gap_estimates, next_influence
+from surefoot.policy.transfer.rm_gp_ucb import WeightedScore
 from surefoot.policy.ucb.gp_ucb import UpperBound
 
 LINE = np.linspace(0.0, 1.0, 60)[:, None]
@@ -226,8 +227,8 @@ def test_many_numbers_are_stored_by_hash_and_passed_again(tmp_path):
 def test_a_resumed_policy_does_not_fit_its_tasks_again(monkeypatch):
     policy = run(RMGPUCB(Box.unit(1), tasks=two_tasks(seed=11), seed=0), steps=3)
     state = policy.state()
-    monkeypatch.setattr("surefoot.policy.transfer.base._fits", {})
-    monkeypatch.setattr("surefoot.policy.transfer.base.TransferPolicy._task_fit", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr("surefoot.policy.transfer.models._fits", {})
+    monkeypatch.setattr("surefoot.policy.transfer.models.TaskModels.task_fit", lambda *_: pytest.fail("fitted"))
     assert Policy.from_state(state).ask() == policy.ask()
 
 
@@ -488,12 +489,12 @@ def test_the_tasks_lend_their_scale_to_the_first_measurements():
 
 def test_shared_hyperparameters():
     policy = run(RMGPUCB(Box([(0.0, 1.0)]), tasks=two_tasks(), share_hyperparameters=True, seed=0), steps=5)
-    gps = {(gp.kernel, gp.noise, gp.mean) for gp in policy._gps()}
+    gps = {(gp.kernel, gp.noise, gp.mean) for gp in policy.models.gps()}
     assert len(gps) == 1
     belief = policy.posterior().gp
     assert gps == {(belief.kernel, belief.noise, belief.mean)}
     own = run(RMGPUCB(Box([(0.0, 1.0)]), tasks=two_tasks(), seed=0), steps=5)
-    assert len({gp.kernel for gp in own._gps()}) == 2
+    assert len({gp.kernel for gp in own.models.gps()}) == 2
 
 
 def test_own_noise_of_a_task_is_heard():
@@ -529,14 +530,14 @@ def test_draws_of_the_tasks_have_their_moments():
     tasks = two_tasks()
     policy = RMGPTS(Candidates(LINE), gp=KNOWN, tasks=tasks, features=512, seed=0)
     weights = np.array([0.7, 0.3])
-    draws = np.array([policy._draw(weights, step)(LINE[::15]) for step in range(1500)])
+    draws = np.array([policy.rule.draw(weights, policy.stream("task draws", step))(LINE[::15]) for step in range(1500)])
     models = [KNOWN.condition(t.X, t.y) for t in tasks]
     assert np.allclose(
         draws.mean(axis=0), sum(w * m.mean(LINE[::15]) for w, m in zip(weights, models, strict=True)), atol=0.1
     )
     expected = np.sqrt(sum(w**2 * m.var(LINE[::15]) for w, m in zip(weights, models, strict=True)))
     assert np.allclose(draws.std(axis=0), expected, atol=0.1)
-    value, slope = (draw := policy._draw(weights, 0)).gradient(LINE[5:9])
+    value, slope = (draw := policy.rule.draw(weights, policy.stream("task draws", 0))).gradient(LINE[5:9])
     assert np.allclose(value, draw(LINE[5:9]))
     assert np.allclose(slope[:, 0], (draw(LINE[5:9] + 1e-6) - draw(LINE[5:9] - 1e-6)) / 2e-6, atol=1e-4)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot import DBGPUCB, GP, GPUCB, GPUCBPE, SE, Dives, MacroGPO, Paths
-from surefoot.policy.routes.moves import best_moves, factors
+from surefoot.policy.moves import best_moves, factors
 
 
 def squares(L):

@@ -9,7 +9,7 @@ from surefoot import GP, RGPE, SE, TAF, Box, Candidates, ExpectedImprovement, Fl
 from surefoot.belief.fourier import FourierFeatures
 from surefoot.loop.state import storable
 from surefoot.policy.improvement import LogImprovement
-from surefoot.policy.transfer.base import slopes
+from surefoot.policy.transfer.models import slopes
 from surefoot.policy.transfer.rgpe import Ensemble, leave_one_out, misranked, ranking_weights
 from surefoot.policy.transfer.taf import Transferred, epanechnikov, rank_distance
 

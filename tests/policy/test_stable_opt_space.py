@@ -35,7 +35,7 @@ from surefoot import (
 from surefoot.domain.mixed import Nearby
 from surefoot.domain.perturbation import perturbation_from_dict
 from surefoot.domain.sets import gauge
-from surefoot.policy.base import PosteriorScore
+from surefoot.policy.acquisition import BeliefScore
 from surefoot.policy.robust.worst_case import SoftMinimum, lowest, maximin
 from surefoot.policy.ucb.gp_ucb import UpperBound
 
@@ -124,7 +124,7 @@ class TestRegions:
     @pytest.mark.parametrize("norm", [2.0, np.inf])
     def test_the_gradient_of_a_soft_minimum(self, norm):
         region = Nearby(MIXED, np.array([0.02, 0.3, 1.0, 0.0]), norm)
-        soft = SoftMinimum(PosteriorScore(belief(MIXED), UpperBound(1.5)), region, softness=0.05, count=8)
+        soft = SoftMinimum(BeliefScore(belief(MIXED), UpperBound(1.5)), region, softness=0.05, count=8)
         e = MIXED.encode([[0.05, 0.4, 6.0, 1.0]])[0]
         _, gradient = soft.gradient(e[None])
         numbers = [0, 1, 2]  # a choice is not climbed
@@ -141,7 +141,7 @@ class TestWorstCases:
     @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
     def test_a_finite_space_is_solved_exactly(self, norm):
         reach = np.array([2.0, 1.0, 0.0])
-        score = PosteriorScore(belief(WHOLE), UpperBound(1.0))
+        score = BeliefScore(belief(WHOLE), UpperBound(1.0))
         points = WHOLE.enumerate()
         values = score(WHOLE.encode(points))
         apart = distances(points[:, None], points[None], reach, norm)
@@ -156,7 +156,7 @@ class TestWorstCases:
     def test_a_mixed_space_against_a_fine_grid(self, seed, norm):
         space = Space(rate=Float(0.01, 1.0, log=True), depth=Int(1, 6), kind=Choice(["a", "b"]))
         reach = np.array([0.06, 1.0, 0.0])
-        score = PosteriorScore(belief(space, seed=seed), UpperBound(1.0))
+        score = BeliefScore(belief(space, seed=seed), UpperBound(1.0))
         rates = np.linspace(0.01, 1.0, 991)
         grid = np.stack(np.meshgrid(rates, np.arange(1.0, 7.0), [0.0, 1.0], indexing="ij"), axis=-1)
         points = grid.reshape(-1, 3)

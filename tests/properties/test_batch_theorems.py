@@ -13,7 +13,7 @@ from scipy.stats import norm
 from surefoot import DBGPUCB, GP, GPUCBPE, QEI, SE, Candidates, Dives, Matern, Paths, widths
 from surefoot.policy.batch.orthants import bivariate, trivariate
 from surefoot.policy.batch.qei import improvement_of_batches, sampled_improvement
-from surefoot.policy.routes.moves import MoveBelief, best_moves
+from surefoot.policy.moves import MoveBelief, best_moves
 
 seeds = st.integers(0, 2**31)
 sizes = st.integers(1, 5)

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from surefoot import GP, RMGPUCB, SE, Candidates, Task
 from surefoot.belief.posterior import factorize
-from surefoot.policy.transfer.rm_gp_ucb import entropic_weights, next_influence
+from surefoot.policy.transfer.learning import entropic_weights, next_influence
 
 GRID = np.linspace(0.0, 1.0, 50)[:, None]
 KERNEL, NOISE, DELTA = SE(lengthscale=0.12), 0.02, 0.1
@@ -91,7 +91,7 @@ def test_summed_widths_are_bounded_by_the_information_gained():
 
 def acquisition(policy, root_beta, mean, std):
     """ζ_t at all candidates (7.1)."""
-    return policy.nu * (policy.weights @ policy._bounds) + (1.0 - policy.nu) * (mean + root_beta * std)
+    return policy.nu * (policy.weights @ policy.rule.bounds) + (1.0 - policy.nu) * (mean + root_beta * std)
 
 
 @given(arrays(np.float64, (2, 6), elements=st.floats(-3.0, 3.0)), st.integers(0, 5))
@@ -103,7 +103,7 @@ def test_outputs_of_tasks_move_the_acquisition_by_a_known_amount(shift, seed):
     ours, theirs = theory(tasks), theory(moved)
     for policy in (ours, theirs):
         policy.ask()
-    difference = theirs.nu * (theirs.weights @ theirs._bounds) - ours.nu * (ours.weights @ ours._bounds)
+    difference = theirs.nu * (theirs.weights @ theirs.rule.bounds) - ours.nu * (ours.weights @ ours.rule.bounds)
     expected, largest = np.zeros(len(GRID)), 0.0
     for task, v in zip(tasks, shift, strict=True):
         K = KERNEL(task.X) + NOISE * np.eye(6)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Matern
 from surefoot.belief.priors import LogNormal
-from surefoot.domain.search import argmax
+from surefoot.domain.ranking import argmax
 
 __all__ = ["LatentSizes"]
 

@@ -30,6 +30,8 @@ __getattr__, __dir__, __all__ = lazy.names(
         "posterior": ["Posterior"],
         "mixture": ["MixturePosterior"],
         "grid": ["GridPosterior"],
+        "listed": ["ListedPosterior"],
+        "protocol": ["EVERY", "Belief"],
         "lookahead": ["Lookahead"],
         "fourier": ["FourierFeatures", "WeightPosterior"],
         "paths": ["Path", "PathSamples", "sample_paths"],

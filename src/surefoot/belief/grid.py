@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from operator import index as as_index
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array, is_torch_array
@@ -166,6 +166,36 @@ class GridPosterior:
         """Information the measurements carry about the function, ½ log det(I + Σ^(−½) K Σ^(−½)), in nats."""
         return math.fsum(self._gains)
 
+    @property
+    def noise_level(self) -> float:
+        """Noise variance of a measurement that does not bring its own."""
+        return self.gp.noise
+
+    def prior_variance(self, E: ArrayLike) -> float:
+        """Return the largest variance before any measurement among encoded points (m, e)."""
+        return float(self.gp.kernel.diag(np.asarray(E, dtype=np.float64)).max())
+
+    def expected(self, at: Any) -> Array:
+        """Return the mean at some candidates, shape (m,); ``EVERY`` names all."""
+        return np.asarray(_host(self.mean[at]))
+
+    def predict(self, at: Any) -> tuple[Array, Array]:
+        """Return mean and standard deviation at some candidates, shape (m,) each; ``EVERY`` names all.
+
+        >>> from surefoot.belief import GP, SE
+        >>> GridPosterior(GP(SE()), np.array([[0.0], [1.0]])).predict([1])
+        (array([0.]), array([1.]))
+        """
+        return self.expected(at), np.asarray(_host(self._xp.sqrt(self.var[at])))
+
+    def gradient(self, at: Any) -> NoReturn:
+        """Raise: there is nothing between the candidates."""
+        raise TypeError("candidates have no gradients; score all of them")
+
+    def draw(self, at: Any, count: int, rng: np.random.Generator) -> Array:
+        """Return joint draws at some candidates, shape (count, m)."""
+        return np.asarray(_host(self.sample(count, rng)))[:, at]
+
     def append(self, index: int, y: float, noise: float | None = None) -> None:
         """Measure a candidate: update mean and variance everywhere, in one pass over the stored rows.
 
@@ -228,8 +258,12 @@ class GridPosterior:
             self.var[...] = self._shadows[-count]
             del self._shadows[-count:], self.indices[-count:], self._gains[-count:]
 
-    def covariance(self, indices: ArrayLike) -> Any:
-        """Return the posterior covariance of some candidates with all candidates.
+    def undo(self, count: int = 1) -> None:
+        """Return :meth:`release`, under the name that all beliefs share."""
+        self.release(count)
+
+    def covariance(self, indices: ArrayLike, others: Any = slice(None)) -> Any:
+        """Return the posterior covariance of some candidates with all candidates, or with some ``others``.
 
         Parameters
         ----------
@@ -247,7 +281,7 @@ class GridPosterior:
         out = self._xp.empty((chosen.size, len(self.points)), **self._like)
         for part, C in self._covariances(chosen):
             out[:, part] = C
-        return out[0] if np.ndim(_host(indices)) == 0 else out
+        return out[0][others] if np.ndim(_host(indices)) == 0 else out[:, others]
 
     def lookahead(self, indices: ArrayLike, noise: ArrayLike | None = None) -> Any:
         """Return the variance everywhere if one candidate were measured, for a block of candidates.

@@ -26,7 +26,7 @@ from surefoot.belief.posterior import Posterior
 if TYPE_CHECKING:
     from surefoot.belief.gp import GP
 
-__all__ = ["MixturePosterior"]
+__all__ = ["MixturePosterior", "members_of"]
 
 Array = NDArray[np.float64]
 
@@ -84,6 +84,14 @@ class MixturePosterior(Posterior):
         """Mutual information, averaged over the members."""
         return float(np.mean([member.information_gain for member in self.members]))
 
+    @property
+    def noise_level(self) -> float:
+        """Noise variance of a measurement that does not bring its own, averaged over the members."""
+        return float(np.mean([member.gp.noise for member in self.members]))
+
+    def prior_variance(self, E: ArrayLike) -> float:
+        return float(np.mean([member.prior_variance(E) for member in self.members]))
+
     def solve(self, B: ArrayLike) -> Array:
         raise TypeError("a mixture has no single covariance matrix; use its members")
 
@@ -132,3 +140,13 @@ class MixturePosterior(Posterior):
 
     def copy(self) -> MixturePosterior:
         return MixturePosterior(self.gp, [member.copy() for member in self.members])
+
+
+def members_of(posterior: Posterior) -> list[Posterior]:
+    """Return the members of a mixture; anything else is its own only member.
+
+    >>> from surefoot.belief.gp import GP
+    >>> len(members_of(GP().condition()))
+    1
+    """
+    return posterior.members if isinstance(posterior, MixturePosterior) else [posterior]

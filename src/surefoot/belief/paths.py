@@ -22,20 +22,22 @@ References: Wilson, Borovitskiy, Terenin, Mostowsky & Deisenroth 2020, section 3
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.belief.fourier import FourierFeatures
-from surefoot.belief.mixture import MixturePosterior
+from surefoot.belief.listed import ListedPosterior
+from surefoot.belief.mixture import members_of
 from surefoot.belief.noisy_inputs import WhiteNoise, smooth_and_white
 
 if TYPE_CHECKING:
     from surefoot.belief.posterior import Posterior
+    from surefoot.belief.protocol import Belief
 
-__all__ = ["Path", "PathSamples", "sample_paths"]
+__all__ = ["Path", "PathSamples", "sample_path", "sample_paths"]
 
 Array = NDArray[np.float64]
 
@@ -79,13 +81,29 @@ def sample_paths(
     if posterior.n and dimension not in (None, posterior.X.shape[1]):
         raise ValueError(f"dimension is {dimension!r} but the measured points have {posterior.X.shape[1]} columns")
     columns = dimension or posterior.X.shape[1]
-    members = posterior.members if isinstance(posterior, MixturePosterior) else [posterior]
+    members = members_of(posterior)
     owner = rng.integers(len(members), size=count) if len(members) > 1 else np.zeros(count, dtype=np.intp)
     parts = []
     for i in np.unique(owner):
         mine = np.flatnonzero(owner == i)
         parts.append((mine, _Draws(members[i], mine.size, rng, features, columns)))
     return PathSamples(parts)
+
+
+def sample_path(
+    belief: Belief, rng: np.random.Generator, features: int = 1024, *, dimension: int | None = None
+) -> Callable[[Any], Array]:
+    """Draw one function from a belief that is not kept at all candidates, over the points that it names.
+
+    >>> from surefoot.belief import GP
+    >>> listed = ListedPosterior(GP().condition(), np.zeros((5, 1)))
+    >>> sample_path(listed, np.random.default_rng(0), dimension=1)([0, 3]).shape
+    (2,)
+    """
+    if isinstance(belief, ListedPosterior):
+        path, points = sample_paths(belief.posterior, 1, rng, features, dimension=dimension)[0], belief.points
+        return lambda at: path(points[at])
+    return sample_paths(cast("Posterior", belief), 1, rng, features, dimension=dimension)[0]
 
 
 class PathSamples:

@@ -171,6 +171,15 @@ class Posterior:
         """
         return float(np.log(self.chol.diagonal()).sum() - 0.5 * np.log(self.noise).sum())
 
+    @property
+    def noise_level(self) -> float:
+        """Noise variance of a measurement that does not bring its own."""
+        return self.gp.noise
+
+    def prior_variance(self, E: ArrayLike) -> float:
+        """Return the largest variance before any measurement among encoded points (m, e)."""
+        return float(self.gp.kernel.diag(_points(E)).max())
+
     def _solve_mean(self) -> None:
         self.alpha: Array = self.inverse.T @ self._white[: self.n]
 
@@ -283,6 +292,38 @@ class Posterior:
         self._white[n] = (value[0] - self.gp.mean - row @ self._white[:n]) / pivot
         self.n = n + 1
         self._solve_mean()
+
+    def expected(self, at: ArrayLike) -> Array:
+        """Return :meth:`mean`, under the name that all beliefs share."""
+        return self.mean(at)
+
+    def covariance(self, at: ArrayLike, others: ArrayLike) -> Array:
+        """Return :meth:`cov`, under the name that all beliefs share."""
+        return self.cov(at, others)
+
+    def draw(self, at: ArrayLike, count: int, rng: np.random.Generator) -> Array:
+        """Return :meth:`sample`, under the name that all beliefs share."""
+        return self.sample(at, count, rng)
+
+    def hallucinate(self, at: ArrayLike, noise: float | None = None) -> None:
+        """Pretend that the point at (e,) was measured at its mean: the uncertainty shrinks, the mean stays.
+
+        >>> from surefoot.belief.gp import GP
+        >>> post = GP(noise=1.0).condition()
+        >>> post.hallucinate([0.0])
+        >>> post.predict([[0.0]])[1].round(4)
+        array([0.7071])
+        >>> post.undo()
+        >>> post.n
+        0
+        """
+        x = np.asarray(at, dtype=np.float64)
+        self.append(x, float(self.mean(x[None])[0]), noise)
+
+    def undo(self, count: int = 1) -> None:
+        """Forget the last measurements, exactly: what :meth:`hallucinate` added."""
+        for _ in range(count):
+            self.pop()
 
     def pop(self) -> None:
         """Forget the last measurement, exactly.

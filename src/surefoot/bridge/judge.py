@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.arguments import whole
 from surefoot.loop.streams import stream
 from surefoot.loop.types import Advice
-from surefoot.policy.epochs.bo_bos import default_rule, growing_loss, score_range
+from surefoot.policy.epochs.abandon import growing_loss, score_range
+from surefoot.policy.epochs.bo_bos import default_rule
 from surefoot.stopping import OptimalStopping, Watch
 
 __all__ = ["Judge"]

@@ -18,15 +18,27 @@ array([[0.5, 0. , 1. ]])
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Domain", "domain_from_dict"]
+__all__ = ["Domain", "Found", "domain_from_dict"]
 
 Array = NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """Where a search ended.
+
+    >>> Found(np.zeros(1), None, 2.5).value
+    2.5
+    """
+
+    x: Array
+    row: int | None
+    value: float
 
 
 class Domain(ABC):
@@ -39,6 +51,10 @@ class Domain(ABC):
     """
 
     registry: ClassVar[dict[str, type[Domain]]] = {}
+    listed: ClassVar[bool] = False
+    """Whether its points are rows of a list, by which a belief names them."""
+    travels: ClassVar[bool] = False
+    """Whether a vehicle moves over it, which measures several points on its way."""
 
     def __init_subclass__(cls) -> None:
         Domain.registry[cls.__name__] = cls
@@ -179,6 +195,45 @@ class Domain(ABC):
         [[3.0, 0.0], [3.0, 1.0], [4.0, 0.0], [4.0, 1.0]]
         """
         raise ValueError("the points of a continuous domain cannot be listed")
+
+    def row_of(self, x: Array) -> int | None:
+        """Return the row of a point where points are listed, else None."""
+        return None
+
+    def address(self, X: Array, rows: NDArray[np.intp] | None = None) -> Any:
+        """Return the names by which a belief over this domain knows points: encoded, or the rows of a list.
+
+        >>> from surefoot.domain import Box, Candidates
+        >>> Box.unit(1).address(np.array([[0.5]])), Candidates([0.0, 0.5]).address(np.array([[0.5]]))
+        (array([[0.5]]), array([1]))
+        """
+        return self.encode(X)
+
+    def count(self, points: Sequence[tuple[Array, int | None]]) -> int:
+        """Return how much of a finite domain these points take, given with their rows where listed."""
+        return len({x.tobytes() for x, _ in points})
+
+    def excluding(self, points: Sequence[tuple[Array, int | None]]) -> Any:
+        """Return what :meth:`maximize` takes as ``exclude``: these points, given with their rows where listed."""
+        return np.array([x for x, _ in points], dtype=np.float64).reshape(-1, self.dimension)
+
+    def maximize(
+        self, score: Any, *, rng: np.random.Generator, seeds: ArrayLike | None = None, exclude: Any = None
+    ) -> Found:
+        """Return the point where a score is highest; see :func:`surefoot.domain.search.maximize`.
+
+        Parameters
+        ----------
+        score : Score
+            A function of addressed points: of encoded ones, with its gradient, or of the rows of a list.
+        rng : Generator
+            Places the points that are tried, and breaks ties.
+        seeds : array of shape (k, d), optional
+            Points worth starting near.
+        exclude : optional
+            Points that must not be returned, from :meth:`excluding`.
+        """
+        raise TypeError(f"a {type(self).__name__} does not search for the best point")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and type(self) is type(other) and self.to_dict() == other.to_dict()

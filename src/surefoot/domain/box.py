@@ -12,8 +12,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.domain.base import Array, Domain, readonly
+from surefoot.domain.base import Array, Domain, Found, readonly
 from surefoot.domain.design import unit_design
+from surefoot.domain.search import maximize
 
 __all__ = ["Box"]
 
@@ -91,6 +92,12 @@ class Box(Domain):
 
     def _spread(self, U: Array) -> Array:
         return self.decode(self.lower + U * (self.upper - self.lower))  # clipped: the sum may round upwards
+
+    def maximize(
+        self, score: Any, *, rng: np.random.Generator, seeds: ArrayLike | None = None, exclude: Any = None
+    ) -> Found:
+        x, value = maximize(score, self, rng=rng, seeds=seeds, exclude=exclude)
+        return Found(x, None, value)
 
     def enumerate(self) -> Array:
         return self.lower[None, :].copy() if self.size else super().enumerate()

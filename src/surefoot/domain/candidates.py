@@ -11,7 +11,7 @@ a binary search among the hashes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from surefoot.domain.base import Array, Domain, readonly
+from surefoot.domain.base import Array, Domain, Found, readonly
 from surefoot.domain.design import unit_design
+from surefoot.domain.ranking import argmax
 
 __all__ = ["Candidates"]
 
@@ -43,6 +44,8 @@ class Candidates(Domain):
     >>> arms.decode([[0.29]])
     array([[0.2]])
     """
+
+    listed = True
 
     def __init__(self, points: ArrayLike) -> None:
         array = np.array(points, dtype=np.float64, order="C") + 0.0  # no negative zero: equal rows have equal bytes
@@ -175,6 +178,28 @@ class Candidates(Domain):
             near = np.flatnonzero(distance == distance[best])
             free[near[(self.points[near] == self.points[best]).all(axis=1)]] = False  # with its copies
         return self.points[chosen]
+
+    def row_of(self, x: Array) -> int:
+        return self.index_of(x)
+
+    def address(self, X: Array, rows: Indices | None = None) -> Any:
+        return self.indices_of(X) if rows is None else rows
+
+    def count(self, points: Sequence[tuple[Array, int | None]]) -> int:
+        return len(self.copies_of([row for _, row in points if row is not None]))  # each with its copies
+
+    def excluding(self, points: Sequence[tuple[Array, int | None]]) -> Any:
+        """Return a mask of shape (size,) over these candidates and their copies."""
+        mask = np.zeros(self.size, dtype=np.bool_)
+        mask[self.copies_of([row for _, row in points if row is not None])] = True
+        return mask
+
+    def maximize(
+        self, score: Any, *, rng: np.random.Generator, seeds: ArrayLike | None = None, exclude: Any = None
+    ) -> Found:
+        values = score(slice(None))
+        row = argmax(values, rng=rng, exclude=exclude)
+        return Found(self.points[row], row, float(values[row]))
 
     def enumerate(self) -> Array:
         return self.points

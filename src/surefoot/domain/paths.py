@@ -68,6 +68,8 @@ class Paths(Domain):
     (4, 1, 0)
     """
 
+    travels = True
+
     def __init__(
         self,
         points: ArrayLike,
@@ -143,6 +145,9 @@ class Paths(Domain):
     def index_of(self, x: ArrayLike) -> int:
         """Return the place with these coordinates, or raise a ValueError."""
         return self.sites.index_of(x)
+
+    def row_of(self, x: Array) -> int:
+        return self.index_of(x)
 
     def validate(self, x: Any) -> Array:
         """Return a place (d,), or the stops of a move (k, d), as a read-only array."""

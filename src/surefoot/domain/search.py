@@ -32,12 +32,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from surefoot.domain import Candidates, Domain
+from surefoot.domain.base import Domain
+from surefoot.domain.candidates import Candidates
 from surefoot.domain.climb import climb
 from surefoot.domain.design import unit_design
+from surefoot.domain.ranking import argmax, finite
 from surefoot.errors import Exhausted
 
-__all__ = ["Score", "argmax", "maximize"]
+__all__ = ["Score", "maximize"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -45,7 +47,6 @@ Mask = NDArray[np.bool_]
 EXHAUSTIVE = 4096  # finite domains up to this size are scored point by point
 RADII = (0.2, 0.04, 0.008, 0.0016, 0.0003)  # of the clouds around seeds, in units of the domain's extent
 CLOUD = 10  # points per seed and radius
-TIES = 1e-9  # share of the range of scores within which two of them count as equal
 NEARLY = 1e-8  # a climb has arrived when its next step promises less, in shares of the spread of scores
 ROUNDS = 8  # of discrete moves and climbs in a mixed space
 
@@ -68,38 +69,6 @@ class Score(Protocol):
 
     def gradient(self, E: Array, /) -> tuple[Array, Array]:
         """Return the scores (m,) and their gradients (m, e)."""
-
-
-def argmax(values: ArrayLike, *, rng: np.random.Generator, exclude: ArrayLike | None = None) -> int:
-    """Return the index of the largest value; ties within 1e-9 of the range are broken by ``rng``.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        What is not finite is worse than everything else.
-    rng : Generator
-        Used for ties only.
-    exclude : boolean array of shape (n,), optional
-        Indices that must not be returned; :class:`~surefoot.errors.Exhausted` if that leaves none.
-
-    >>> argmax([1.0, 3.0, 2.0], rng=np.random.default_rng(0), exclude=[False, True, False])
-    2
-    """
-    scores = _finite(np.array(values, dtype=np.float64))
-    if scores.ndim != 1:
-        raise ValueError(f"values must have shape (n,), got {scores.shape}")
-    free = np.ones(scores.size, dtype=np.bool_) if exclude is None else ~np.asarray(exclude, dtype=np.bool_)
-    if free.shape != scores.shape:
-        raise ValueError(f"exclude must have shape {scores.shape}, got {free.shape}")
-    if not free.any():
-        raise Exhausted(f"none of the {scores.size} candidates is left")
-    scores[~free] = -np.inf
-    best, worst = scores.max(), scores.min(where=np.isfinite(scores), initial=np.inf)
-    if best == -np.inf:
-        ties = np.flatnonzero(free)
-    else:
-        ties = np.flatnonzero(scores >= best - TIES * (best - worst))
-    return int(ties[0] if ties.size == 1 else ties[rng.integers(ties.size)])
 
 
 def maximize(
@@ -140,12 +109,12 @@ def maximize(
     if starts < 1 or raw < 1 or iterations < 0:
         raise ValueError(f"starts, raw >= 1 and iterations >= 0, got {starts!r}, {raw!r} and {iterations!r}")
     taken = np.empty((0, domain.dimension)) if exclude is None else np.atleast_2d(np.asarray(exclude, dtype=np.float64))
-    if isinstance(domain, Candidates) or (domain.size is not None and domain.size <= EXHAUSTIVE):
+    if domain.listed or (domain.size is not None and domain.size <= EXHAUSTIVE):
         return _exhaust(score, domain, rng, taken)
 
     known = np.empty((0, domain.dimension)) if seeds is None else np.atleast_2d(np.asarray(seeds, dtype=np.float64))
     E, groups = _raw_points(domain, known, raw, rng)
-    values = _finite(score(E))
+    values = finite(score(E))
     first = _pick(E, values, groups, starts, domain.extent())
     scale = _spread(values)
     ends, heights = _refine(score, domain, E[first], iterations, scale, rng)
@@ -158,12 +127,8 @@ def maximize(
         free = np.flatnonzero(~_among(X, taken))
         if free.size:
             x = X[free[0]]
-            return x, float(_finite(score(domain.encode(x[None, :])))[0])
+            return x, float(finite(score(domain.encode(x[None, :])))[0])
     return _anything(score, domain, rng, taken)
-
-
-def _finite(values: Array) -> Array:
-    return np.where(np.isfinite(values), values, -np.inf)
 
 
 def _spread(values: Array) -> float:
@@ -181,7 +146,7 @@ def _exhaust(score: Score, domain: Domain, rng: np.random.Generator, taken: Arra
     """Score every point of a finite domain."""
     points = domain.enumerate()
     blocks = np.array_split(points, 1 + len(points) // 16384)  # bounds the memory that a score needs
-    values = _finite(np.concatenate([score(domain.encode(block)) for block in blocks]))
+    values = finite(np.concatenate([score(domain.encode(block)) for block in blocks]))
     best = argmax(values, rng=rng, exclude=_among(points, taken))
     return points[best].copy(), float(values[best])
 
@@ -192,7 +157,7 @@ def _anything(score: Score, domain: Domain, rng: np.random.Generator, taken: Arr
         X = domain.sample(1024, rng)
         X = X[~_among(X, taken)]
         if len(X):
-            values = _finite(score(domain.encode(X)))
+            values = finite(score(domain.encode(X)))
             best = argmax(values, rng=rng)
             return X[best], float(values[best])
     if domain.size is not None and domain.size <= 10**6:
@@ -240,7 +205,7 @@ def _refine(
         return _climb(score, domain, E, real, iterations, scale)
     relaxed, _ = _climb(score, domain, E, domain.ordered, iterations, scale)
     E = np.vstack([E, domain.project(relaxed)])  # rounding may lose what the climb won: keep the starts too
-    values = _finite(score(E))
+    values = finite(score(E))
     count = len(E) // 2
     for _ in range(ROUNDS):
         best = np.argsort(-values, kind="stable")[:count]
@@ -264,7 +229,7 @@ def _step(score: Score, domain: Domain, E: Array, values: Array, rng: np.random.
         if not sum(map(len, near)):
             break
         F = domain.encode(np.vstack(near))
-        heights = _finite(score(F))
+        heights = finite(score(F))
         ends = np.cumsum([len(X) for X in near])
         best = np.array(
             [end - len(X) + heights[end - len(X) : end].argmax() for end, X in zip(ends, near, strict=True)]
@@ -283,7 +248,7 @@ def _climb(score: Score, domain: Domain, E: Array, columns: Mask, iterations: in
     cols = np.flatnonzero(columns & (width > 0))
     E = E.copy()
     if not cols.size:
-        return E, _finite(score(E))
+        return E, finite(score(E))
     lower, width = lower[cols], width[cols]
 
     def function(T: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:

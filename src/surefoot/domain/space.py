@@ -31,9 +31,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.domain.base import Array, Domain, readonly
+from surefoot.domain.base import Array, Domain, Found, readonly
 from surefoot.domain.design import unit_design
 from surefoot.domain.parameter import Choice, Float, Int, Parameter, parameter_from_dict
+from surefoot.domain.search import maximize
 
 __all__ = ["Choice", "Float", "Int", "Space"]
 
@@ -188,6 +189,12 @@ class Space(Domain):
         for row, (i, value) in zip(X, moves, strict=True):
             row[i] = value
         return X
+
+    def maximize(
+        self, score: Any, *, rng: np.random.Generator, seeds: ArrayLike | None = None, exclude: Any = None
+    ) -> Found:
+        x, value = maximize(score, self, rng=rng, seeds=seeds, exclude=exclude)
+        return Found(x, None, value)
 
     def enumerate(self) -> Array:
         if self.size is None:

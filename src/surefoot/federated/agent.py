@@ -36,8 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
-from surefoot.domain import Candidates, Domain
-from surefoot.domain.search import argmax
+from surefoot.domain import Domain
 from surefoot.experimental import experimental
 from surefoot.federated.argmax import best_point, spread_table
 from surefoot.federated.features import SharedFeatures, draw_weights, to_unit, transform_outputs
@@ -45,11 +44,15 @@ from surefoot.federated.messages import Broadcast, Message
 from surefoot.federated.regions import Regions
 from surefoot.federated.schedules import Decay, Schedule
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.policy import Proposal
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.thompson import ThompsonSampling
+from surefoot.loop.trials import Trials
+from surefoot.loop.types import Proposal
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.rule import Rule
+from surefoot.policy.start import enough
+from surefoot.policy.thompson import PosteriorDraw, check_drawable, jointly
+from surefoot.policy.view import View
 
-__all__ = ["Agent", "regional_start"]
+__all__ = ["Agent", "FollowOthers", "Inbox", "RegionStart", "iteration", "regional_start"]
 
 Array = NDArray[np.float64]
 
@@ -57,8 +60,132 @@ OUTPUTS = ("standardize", "none", "rank")
 TRIES = 64  # blocks of points drawn before a sub-region counts as empty
 
 
+class Inbox:
+    """What others have sent: the newest broadcast, and the newest message of every other agent.
+
+    >>> Inbox().broadcast is None
+    True
+    """
+
+    def __init__(self) -> None:
+        self.messages: dict[int, Message] = {}
+        self.broadcast: Broadcast | None = None
+
+    def newest(self, like: Broadcast | Message) -> Broadcast | Message | None:
+        """Return the newest of the same sender and kind."""
+        return self.messages.get(like.agent) if isinstance(like, Message) else self.broadcast
+
+    def take(self, sent: Broadcast | Message) -> None:
+        """Replace the one before it."""
+        if isinstance(sent, Message):
+            self.messages[sent.agent] = sent
+        else:
+            self.broadcast = sent
+
+    def fresh(self, trials: Trials, once: bool) -> tuple[Broadcast | None, list[Message]]:
+        """Return the newest broadcast unless it is silent, and the messages by agent; ``once``: what has not served."""
+        notes = [query.note for query in trials.queries if once and "source" in query.note]
+        served = {(note.get("agent", "broadcast"), note["round"]) for note in notes}
+        newest = self.broadcast
+        if newest is not None and (newest.vectors is None or ("broadcast", newest.round) in served):
+            newest = None
+        return newest, [m for _, m in sorted(self.messages.items()) if (m.agent, m.round) not in served]
+
+
+def iteration(trials: Trials) -> int:
+    """Return the number t of the next query that follows the rule, from 1: initial ones do not count.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> iteration(RandomSearch(Box([(0.0, 1.0)])).trials)
+    1
+    """
+    return 1 + sum("initial" not in query.note for query in trials.queries)
+
+
+class FollowOthers:
+    """FTS, Algorithm 1, and DP-FTS-DE, Algorithm 2: the own belief with probability p_t, else what others sent.
+
+    Parameters
+    ----------
+    own : Rule
+        Thompson sampling.
+    inbox : Inbox
+        What others have sent.
+    features, regions, schedule
+        φ, the sub-regions, p_t.
+    once : bool
+        Whether what was sent serves one query only.
+
+    >>> from surefoot import Box
+    >>> features = SharedFeatures(1, 50, lengthscale=0.2, noise=0.01, seed=0)
+    >>> Agent(Box.unit(1), features, reuse="always", seed=1).rule.once
+    False
+    """
+
+    def __init__(
+        self,
+        own: Rule,
+        inbox: Inbox,
+        features: SharedFeatures,
+        regions: Regions,
+        schedule: Schedule,
+        *,
+        once: bool,
+    ) -> None:
+        self.own, self.inbox, self.features, self.regions = own, inbox, features, regions
+        self.schedule, self.once = schedule, once
+
+    def propose(self, view: View) -> Proposal:
+        """Toss the coin, and return the maximum of a draw or of the function that is followed."""
+        broadcast, messages = self.inbox.fresh(view.trials, self.once)
+        if broadcast is None and not messages:
+            return self.own.propose(view)
+        coin = None if broadcast is None else broadcast.coin
+        if coin is None:
+            coin = not view.stream("coin", view.step).random() <= self.schedule(iteration(view.trials))
+        if not coin:  # with probability p_t: x_t = argmax of a draw from the own posterior
+            return self.own.propose(view)
+        if broadcast is not None and broadcast.vectors is not None:  # x_t = argmax φ(x)ᵀω⁽ⁱ⁾, i the sub-region of x
+            note = {"source": "broadcast", "round": broadcast.round}
+            return replace(self.highest(view, broadcast.vectors, self.regions), note=note)
+        chosen = messages[view.stream("agent", view.step).integers(len(messages))]  # P_N: alike for all that are left
+        note = {"source": "agent", "agent": chosen.agent, "round": chosen.round}
+        everywhere = Regions((1,) * self.features.dimension)
+        return replace(self.highest(view, chosen.vector[None], everywhere), note=note)  # x_t = argmax φ(x)ᵀω
+
+    def highest(self, view: View, vectors: Array, regions: Regions) -> Proposal:
+        """Return the point of the highest φ(x)ᵀω; what others sent knows nothing of the points under way here."""
+        taken = view.domain.excluding(view.blocked(sparing=True))
+        if view.domain.listed:
+            values = spread_table(self.features, regions, view.domain).values(self.features, vectors)
+            rng = view.stream("ties", view.step)
+            return Proposal(index=view.domain.maximize(lambda at: values[at], rng=rng, exclude=taken).row)
+        X, y, _ = view.trials.data()
+        best = X[np.argsort(-y, kind="stable")[:3]] if len(y) else None
+        return Proposal(best_point(self.features, vectors, regions, view.domain, seeds=best, exclude=taken))
+
+
+class RegionStart:
+    """Points drawn uniformly in one sub-region, while there are too few measurements.
+
+    >>> RegionStart(10, Regions((2,)), 1).region
+    1
+    """
+
+    def __init__(self, initial: int, regions: Regions, region: int) -> None:
+        self.initial, self.regions, self.region = initial, regions, region
+
+    def propose(self, view: View) -> Proposal | None:
+        """Return the next of them; None where no free one was found."""
+        if enough(view.trials, self.initial):
+            return None
+        rng = view.stream("initial", view.step)
+        found = regional_start(view.domain, self.regions, self.region, rng, [x for x, _ in view.blocked(sparing=True)])
+        return None if found is None else Proposal(found, note={"initial": True})
+
+
 @experimental
-class Agent(ThompsonSampling):
+class Agent(ModelPolicy):
     """One party of a federation; see the module's page.
 
     Parameters
@@ -116,7 +243,10 @@ class Agent(ThompsonSampling):
     ) -> None:
         if region is not None and options.get("initial") is None:
             options["initial"] = 10
-        super().__init__(domain, features=draw_features, **options)
+        super().__init__(domain, **options)
+        own = PosteriorDraw(draw_features)
+        if not jointly(domain):
+            check_drawable(self.gp, domain.encoded_dimension)
         if not isinstance(features, SharedFeatures):
             raise TypeError(f"features must be SharedFeatures, got {type(features).__name__}")
         if features.dimension != domain.encoded_dimension:
@@ -140,14 +270,18 @@ class Agent(ThompsonSampling):
             raise ValueError(f"region must lie in 0 .. {self.regions.count - 1}, got {region!r}")
         if (
             region is not None
-            and isinstance(domain, Candidates)
-            and not (self.regions.index(to_unit(domain, domain.points)) == region).any()
+            and domain.listed
+            and not (self.regions.index(to_unit(domain, domain.enumerate())) == region).any()
         ):
             raise ValueError(f"none of the {domain.size} candidates lies in sub-region {region}")
         self.region, self.outputs, self.reuse = region, outputs, reuse
+        self.features = own.features
         self._sent: dict[int, int] = {}  # measurements behind the message of each round
-        self._messages: dict[int, Message] = {}  # the newest of every other agent
-        self._broadcast: Broadcast | None = None
+        self.inbox = Inbox()
+        self.surrogate.rows.listed = jointly(domain)
+        self.rule: Rule = FollowOthers(own, self.inbox, features, self.regions, self.schedule, once=reuse == "once")
+        if region is not None:
+            self.start = RegionStart(self.initial, self.regions, region)
 
     # -- what leaves --------------------------------------------------------------------------------------------------
 
@@ -159,7 +293,7 @@ class Agent(ThompsonSampling):
         """
         whole(round, "round")
         if round not in self._sent:
-            count = self._successes()
+            count = self.trials.successes
             with uninterrupted():
                 self._commit({"event": "sent", "round": int(round), "measured": count})
                 self._sent[int(round)] = count
@@ -189,111 +323,41 @@ class Agent(ThompsonSampling):
                 f"this agent uses {self.shared.hash[:12]}"
             )
         if isinstance(sent, Message):
-            known: Message | Broadcast | None = self._messages.get(sent.agent)
             if sent.agent == self.agent:
                 raise ValueError(f"agent {self.agent} was sent a message of its own")
             self._check_vectors(sent, sent.vector[None])
         else:
-            known = self._broadcast
             if sent.parts != self.regions.parts:
                 raise ValueError(f"this broadcast is for the sub-regions {sent.parts}, not {self.regions.parts}")
             if sent.vectors is not None:
                 self._check_vectors(sent, sent.vectors)
+        known = self.inbox.newest(sent)
         if known is not None and sent.round <= known.round:
             if sent.round == known.round and sent != known:
                 raise ValueError(f"another {sent.kind} was received for round {sent.round} before")
             return False
         with uninterrupted():
             self._commit({"event": "received", "kind": sent.kind, **sent.to_fields()})
-            self._take(sent)
+            self.inbox.take(sent)
         return True
 
     def _check_vectors(self, sent: Broadcast | Message, vectors: Array) -> None:
         if vectors.shape[1] != self.shared.count or not np.isfinite(vectors).all():
             raise ValueError(f"a {sent.kind} is {self.shared.count} finite numbers for each vector")
 
-    def _take(self, sent: Broadcast | Message) -> None:
-        if isinstance(sent, Message):
-            self._messages[sent.agent] = sent
-        else:
-            self._broadcast = sent
-
     def _apply(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "sent":
             self._sent[event["round"]] = event["measured"]
         elif event.get("event") == "received":
             content = {key: value for key, value in event.items() if key not in ("event", "kind", "at")}
-            self._take(Message(**content) if event["kind"] == Message.kind else Broadcast(**content))
+            self.inbox.take(Message(**content) if event["kind"] == Message.kind else Broadcast(**content))
         else:
             super()._apply(event)
 
     @property
     def iteration(self) -> int:
         """The number t of the next query that follows the rule, from 1: initial ones do not count."""
-        return 1 + sum("initial" not in query.note for query in self._queries)
-
-    # -- choosing -----------------------------------------------------------------------------------------------------
-
-    def _initial_choice(self, step: int) -> Proposal | None:
-        if self.region is None:
-            return super()._initial_choice(step)
-        nothing = self.initial > 0 and all(o.failed for o in self._observations)
-        if len(self._observations) + len(self._pending) >= self.initial and not nothing:
-            return None
-        blocked = [x for x, _ in self._blocked(sparing=True)]
-        found = regional_start(self.domain, self.regions, self.region, self.stream("initial", step), blocked)
-        return None if found is None else Proposal(found, note={"initial": True})
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        followed = self._follow(step)
-        if followed is None:
-            return super()._rule(step, context)
-        vectors, regions, note = followed
-        return replace(self._highest(vectors, regions, step), note=note)
-
-    def _follow(self, step: int) -> tuple[Array, Regions, dict[str, Any]] | None:
-        """The function to follow at this step, or None for the own belief."""
-        broadcast, messages = self._live(), self._unused()
-        if broadcast is None and not messages:
-            return None
-        coin = None if broadcast is None else broadcast.coin
-        if coin is None:
-            coin = not self.stream("coin", step).random() <= self.schedule(self.iteration)
-        if not coin:
-            return None
-        if broadcast is not None and broadcast.vectors is not None:
-            return broadcast.vectors, self.regions, {"source": "broadcast", "round": broadcast.round}
-        chosen = messages[self.stream("agent", step).integers(len(messages))]  # P_N: alike for all that are left
-        whole = Regions((1,) * self.shared.dimension)
-        return chosen.vector[None], whole, {"source": "agent", "agent": chosen.agent, "round": chosen.round}
-
-    def _live(self) -> Broadcast | None:
-        """The newest broadcast, unless it is silent or has served."""
-        newest = self._broadcast
-        if newest is None or newest.vectors is None:
-            return None
-        served = ("broadcast", newest.round) in self._served() and self.reuse == "once"
-        return None if served else newest
-
-    def _unused(self) -> list[Message]:
-        """Messages of others that have not served, by agent."""
-        served = self._served() if self.reuse == "once" else set()
-        return [m for _, m in sorted(self._messages.items()) if (m.agent, m.round) not in served]
-
-    def _served(self) -> set[tuple[Any, int]]:
-        notes = [query.note for query in self._queries if "source" in query.note]
-        return {(note.get("agent", "broadcast"), note["round"]) for note in notes}
-
-    def _highest(self, vectors: Array, regions: Regions, step: int) -> Proposal:
-        # What others sent knows nothing of the points under way here.
-        if isinstance(self.domain, Candidates):
-            values = spread_table(self.shared, regions, self.domain).values(self.shared, vectors)
-            rows = self._excluded_rows(sparing=True)
-            return Proposal(index=argmax(values, rng=self.stream("ties", step), exclude=rows))
-        X, y, _ = self._data()
-        best = X[np.argsort(-y, kind="stable")[:3]] if len(y) else None
-        taken = self._excluded_points(sparing=True)
-        return Proposal(best_point(self.shared, vectors, regions, self.domain, seeds=best, exclude=taken))
+        return iteration(self.trials)
 
 
 def regional_start(

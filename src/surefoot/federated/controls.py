@@ -14,22 +14,24 @@ at the same iterations, and goes anywhere. (The third control, a coordinator tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.domain import Candidates
-from surefoot.federated.agent import Agent, regional_start
+from surefoot.domain import Candidates, Domain
+from surefoot.federated.agent import Agent, iteration, regional_start
 from surefoot.federated.features import SharedFeatures, draw_weights
 from surefoot.federated.regions import Regions
+from surefoot.federated.schedules import Schedule
 from surefoot.federated.simulation import GridFamily, Simulation, _factor, agent_seed
-from surefoot.loop.policy import Proposal
 from surefoot.loop.streams import stream
+from surefoot.loop.types import Proposal
+from surefoot.policy.rule import Rule
+from surefoot.policy.view import View
 
-__all__ = ["RandomQueries", "pooled_thompson", "random_functions"]
+__all__ = ["RandomQueries", "Wander", "pooled_thompson", "random_functions"]
 
 Array = NDArray[np.float64]
 
@@ -51,12 +53,39 @@ class RandomQueries(Agent):
     {'random': True}
     """
 
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        if self.stream("coin", step).random() <= self.schedule(self.iteration):
-            return super()._rule(step, context)
-        whole = Regions((1,) * self.shared.dimension)
-        found = regional_start(self.domain, whole, 0, self.stream("random", step), [x for x, _ in self._blocked()])
-        return super()._rule(step, context) if found is None else Proposal(found, note={"random": True})
+    def __init__(self, domain: Domain, features: SharedFeatures, **options: Any) -> None:
+        super().__init__(domain, features, **options)
+        self.rule = Wander(self.rule, self.schedule, features.dimension)
+
+
+class Wander:
+    """Go anywhere with probability 1 − p_t, else as another rule says.
+
+    Parameters
+    ----------
+    rule : Rule
+        What is left now and then.
+    schedule : Schedule
+        p_t.
+    dimension : int
+        Of the shared features.
+
+    >>> from surefoot import Box
+    >>> features = SharedFeatures(1, 20, lengthscale=0.2, noise=0.01, seed=0)
+    >>> RandomQueries(Box.unit(1), features, seed=0).rule.whole
+    Regions(parts=(1,))
+    """
+
+    def __init__(self, rule: Rule, schedule: Schedule, dimension: int) -> None:
+        self.rule, self.schedule, self.whole = rule, schedule, Regions((1,) * dimension)
+
+    def propose(self, view: View) -> Proposal:
+        """Toss the coin of an agent with the same seed."""
+        if view.stream("coin", view.step).random() <= self.schedule(iteration(view.trials)):
+            return self.rule.propose(view)
+        rng, taken = view.stream("random", view.step), [x for x, _ in view.blocked()]
+        found = regional_start(view.domain, self.whole, 0, rng, taken)
+        return self.rule.propose(view) if found is None else Proposal(found, note={"random": True})
 
 
 def random_functions(family: GridFamily, features: SharedFeatures, count: int, *, seed: int = 0) -> Array:

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Candidates
-from surefoot.domain.search import argmax, maximize
+from surefoot.domain.ranking import argmax
+from surefoot.domain.search import maximize
 from surefoot.games.payoffs import ExpectedScore, JointActions, PayoffBelief
 from surefoot.games.strategies import Tracker
 

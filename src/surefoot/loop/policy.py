@@ -35,13 +35,14 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
-from surefoot.errors import Exhausted, NoData, NotSupported, PendingQuery
+from surefoot.errors import NoData, NotSupported, PendingQuery
 from surefoot.loop.direction import DIRECTIONS, turned
 from surefoot.loop.durable import uninterrupted
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
 from surefoot.loop.journal import Journal
 from surefoot.loop.journey import Journey
 from surefoot.loop.record import Record
+from surefoot.loop.trials import Place, Trials
 from surefoot.loop.types import Advice, Observation, Outcome, Proposal, Query, Recommendation
 
 __all__ = ["Options", "Policy", "Proposal"]
@@ -90,6 +91,8 @@ class Policy(Record):
         The constructor of a policy that minimizes gets them as they are of −f.
     weighs_costs : bool
         Whether the choice among the moves of ``Paths`` weighs what they cost.
+    ignores_pending : bool
+        Whether the choice knows nothing of points under way, so that these are always left out.
 
     >>> from surefoot import RandomSearch
     >>> RandomSearch.parallel, RandomSearch.steps
@@ -103,6 +106,7 @@ class Policy(Record):
     fidelities: ClassVar[bool] = False
     valued: ClassVar[tuple[str, ...]] = ()
     weighs_costs: ClassVar[bool] = False
+    ignores_pending: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -128,11 +132,11 @@ class Policy(Record):
         self.domain = domain
         self.direction = one_of(direction, "direction", DIRECTIONS)
         self.repeats = bool(repeats)
-        self._queries: list[Query] = []
-        self._pending: dict[int, Query] = {}
-        self._told: dict[int, Outcome] = {}
-        self._reports: dict[int, dict[int, float | None]] = {}
-        self._observations: list[Observation] = []
+        self.trials = Trials(
+            domain, self._events, repeats=self.repeats, direction=self.direction, held=lambda: self._failures()
+        )
+        self._queries, self._pending, self._told = self.trials.queries, self.trials.pending, self.trials.told
+        self._reports, self._observations = self.trials.reports, self.trials.observations
 
     # -- the direction -----------------------------------------------------------------------------------------------
 
@@ -158,8 +162,7 @@ class Policy(Record):
 
     def _facing(self, value: T) -> T:
         """What the rule sees of something told, or the user of something found: the way is the same."""
-        faced: T = turned(value) if self.direction == "minimize" else value
-        return faced
+        return self.trials.facing(value)
 
     def _header(self) -> dict[str, Any]:
         return {"direction": self.direction, **super()._header()}
@@ -183,6 +186,9 @@ class Policy(Record):
 
     def _check_outcome(self, query: Query | None, outcome: Outcome) -> None:
         """Refuse an outcome before anything changes; ``query`` is None for a point that was not asked for."""
+
+    def _check_report(self, step: int) -> None:
+        """Refuse the number of a step before anything changes."""
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -342,6 +348,7 @@ class Policy(Record):
             raise NotSupported(f"{type(self).__name__} does not follow runs step by step; tell the final value")
         known = self._find(query)
         step = whole(step, "step")
+        self._check_report(step)
         told = as_outcome(value).value
         number = self._facing(told)
         reports = self._reports.get(known.id, {})
@@ -419,16 +426,12 @@ class Policy(Record):
 
         Each measured stop of a move is one of them.
         """
-        X, y, noise = self._data()
+        X, y, noise = self.trials.data()
         return X, -y if self.direction == "minimize" else y, noise
 
     def _data(self) -> tuple[Array, Array, Array]:
         """The same as the rule sees it: higher values are better."""
-        noises = [np.nan if o.outcome.noise is None else o.outcome.noise for o in self._observations]
-        told = zip(self._observations, noises, strict=True)
-        good = [(x, y, noise) for o, noise in told if not o.failed for x, y in o.stops() if y is not None]
-        X = np.array([x for x, _, _ in good]).reshape(len(good), self.domain.dimension)
-        return X, np.array([y for _, y, _ in good], dtype=np.float64), np.array([v for *_, v in good], dtype=np.float64)
+        return self.trials.data()
 
     @property
     def spares_pending(self) -> bool:
@@ -443,26 +446,9 @@ class Policy(Record):
         """
         return True
 
-    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
-        """Points, with their candidate index, that must not be asked now.
-
-        These are failed ones, with ``repeats=False`` measured ones, and pending ones where the policy spares these; or
-        where the choice in hand does (``sparing``: it knows nothing of them), as long as another point is left. Failed
-        points are let in again when nothing else would be left of a finite domain.
-        """
-        pending = [(query.x, query.index) for query in self._pending.values()]
-        measured = [] if self.repeats else [(o.x, o.index) for o in self._observations if not o.failed]
-        hard = (pending if pending and (sparing or self.spares_pending) else []) + measured
-        failed = [(o.x, o.index) for o in self._failures()]
-        size = self.domain.size
-        if size is not None:
-            if _different(self.domain, hard) >= size:
-                if self.spares_pending or not self.repeats:
-                    raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
-                hard = measured
-            if _different(self.domain, hard + failed) >= size:
-                failed = []
-        return hard + failed
+    def _blocked(self, *, sparing: bool = False) -> list[Place]:
+        """Points, with their candidate index, that must not be asked now; see :meth:`Trials.blocked`."""
+        return self.trials.blocked(lambda: self.spares_pending, sparing=sparing or self.ignores_pending)
 
     def _failures(self) -> list[Observation]:
         """The failed runs that are still held against their points."""
@@ -476,9 +462,7 @@ class Policy(Record):
 
     def _excluded_rows(self, *, sparing: bool = False) -> NDArray[np.bool_]:
         """The blocked candidates, with their copies, as a mask, shape (size,)."""
-        mask = np.zeros(self.domain.size or 0, dtype=bool)
-        rows = [index for _, index in self._blocked(sparing=sparing) if index is not None]
-        mask[self.domain.copies_of(rows) if isinstance(self.domain, Candidates) else rows] = True
+        mask: NDArray[np.bool_] = self.domain.excluding(self._blocked(sparing=sparing))
         return mask
 
     def _apply(self, event: Mapping[str, Any]) -> None:
@@ -510,13 +494,6 @@ class Policy(Record):
 def _stops(x: Array) -> int | None:
     """How many values are told for it: None for the one of a point."""
     return len(x) if x.ndim == 2 else None
-
-
-def _different(domain: Domain, points: list[tuple[Array, int | None]]) -> int:
-    """How much of a finite domain these points take, a candidate with all its copies."""
-    if isinstance(domain, Candidates):
-        return len(domain.copies_of([index for _, index in points if index is not None]))
-    return len({x.tobytes() for x, _ in points})
 
 
 def _check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:

@@ -27,11 +27,12 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr
 
 from surefoot.arguments import not_negative
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Domain
-from surefoot.policy.base import Acquisition, ModelOptions
-from surefoot.policy.routes.moves import MoveRule
+from surefoot.belief.protocol import Belief
+from surefoot.domain import Box, Candidates, Domain, Paths, Space
+from surefoot.policy.acquisition import Acquisition
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.rule import Pointwise
+from surefoot.policy.view import View
 
 __all__ = [
     "ExpectedImprovement",
@@ -125,30 +126,34 @@ class LogProbability(_Standardized):
         return log, ratio / std, -z * ratio / std
 
 
-class Improvement(MoveRule):
-    """Base of the rules that want to improve on the best estimate: the margin and the target.
+class Improvement(Pointwise):
+    """Maximize a score of how far the best estimate is exceeded.
 
-    >>> issubclass(ExpectedImprovement, Improvement)
-    True
+    Parameters
+    ----------
+    score : type
+        :class:`LogImprovement` or :class:`LogProbability`.
+    margin : float
+        How much better than the best estimate a value must be to count.
+
+    >>> Improvement(LogImprovement, 0.1).margin
+    0.1
     """
 
-    def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
-        super().__init__(domain, **options)
-        self.margin = not_negative(margin, "margin")
+    def __init__(self, score: type[LogImprovement | LogProbability], margin: float) -> None:
+        self.score, self.margin = score, margin
 
-    def _target(self, belief: Posterior | GridPosterior) -> tuple[float, float]:
-        """The value to beat, and the smallest standard deviation worth telling from zero."""
-        count = len(self._data()[1])  # measured points come first; hallucinated ones are no values to beat
-        if not count:
-            best = belief.gp.mean
-        elif isinstance(belief, GridPosterior):
-            best = float(belief.mean[self._rows()].max())
-        else:
-            best = float(belief.mean(belief.X[:count]).max())
-        return best + self.margin, 1e-10 * self._prior_std(belief.gp)
+    def acquisition(self, view: View, belief: Belief, ahead: int = 0) -> Acquisition:
+        return self.score(*self.target(view, belief))
+
+    def target(self, view: View, belief: Belief) -> tuple[float, float]:
+        """Return the value to beat, and the smallest standard deviation worth telling from zero."""
+        at = view.measured  # hallucinated points are no values to beat
+        best = float(belief.expected(at).max()) if len(at) else belief.gp.mean
+        return best + self.margin, 1e-10 * view.prior_std(belief.gp)
 
 
-class ExpectedImprovement(Improvement):
+class ExpectedImprovement(ModelPolicy):
     """Measure where the expected improvement over the best estimate is largest.
 
     Parameters
@@ -169,11 +174,15 @@ class ExpectedImprovement(Improvement):
     np.True_
     """
 
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return LogImprovement(*self._target(belief))
+    domains = (Box, Candidates, Space, Paths)
+
+    def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
+        super().__init__(domain, **options)
+        self.margin = not_negative(margin, "margin")
+        self.rule = Improvement(LogImprovement, self.margin)
 
 
-class ProbabilityOfImprovement(Improvement):
+class ProbabilityOfImprovement(ModelPolicy):
     """Measure where an improvement over the best estimate is most probable.
 
     Greedy with ``margin=0``; a margin of the size of the improvement one hopes for makes it explore.
@@ -193,5 +202,9 @@ class ProbabilityOfImprovement(Improvement):
     True
     """
 
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return LogProbability(*self._target(belief))
+    domains = (Box, Candidates, Space, Paths)
+
+    def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
+        super().__init__(domain, **options)
+        self.margin = not_negative(margin, "margin")
+        self.rule = Improvement(LogProbability, self.margin)

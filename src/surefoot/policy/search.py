@@ -10,61 +10,54 @@ They recommend the point with the highest mean of its measured values.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.domain import Candidates
-from surefoot.domain.search import argmax, maximize
+from surefoot.domain import Domain
 from surefoot.loop.policy import Policy, Proposal
+from surefoot.loop.trials import Place
 from surefoot.loop.types import Recommendation
 
-__all__ = ["RandomSearch", "SobolSearch"]
+__all__ = ["RandomSearch", "SobolSearch", "first_free"]
 
 Array = NDArray[np.float64]
 
 
-class _Search(Policy):
-    """Takes the first admissible point of a stream of proposals."""
+def first_free(
+    domain: Domain, points: Iterable[Array], blocked: list[Place], ties: Callable[[], np.random.Generator]
+) -> Proposal:
+    """Return the first of some points that may be asked for; where none may, any point of the domain that is left.
 
-    @abstractmethod
-    def _proposals(self, step: int) -> Array:
-        """Return points in the order of preference, shape (k, d)."""
-
-    def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        blocked = {x.tobytes() for x, _ in self._blocked()}
-        for x in self._proposals(step):
-            if x.tobytes() not in blocked:
-                return Proposal(x)
-        # A finite domain of which nearly everything is taken: any point that is left.
-        return Proposal(self._anything_left(step))
-
-    def _anything_left(self, step: int) -> Array:
-        if isinstance(self.domain, Candidates):
-            free = np.zeros(self.domain.points.shape[0])
-            row = argmax(free, rng=self.stream("ties", step), exclude=self._excluded_rows())
-            return np.asarray(self.domain.points[row])
-        x, _ = maximize(_Flat(), self.domain, rng=self.stream("ties", step), exclude=self._excluded_points())
-        return x
-
-    def _recommend(self) -> Recommendation:
-        return self._best_measured()
+    >>> from surefoot import Candidates
+    >>> line = Candidates([1.0, 2.0])
+    >>> first_free(line, line.points, [(line.points[0], 0)], np.random.default_rng).x
+    array([2.])
+    """
+    taken = {x.tobytes() for x, _ in blocked}
+    for x in points:
+        if x.tobytes() not in taken:
+            return Proposal(x)
+    # A finite domain of which nearly everything is taken.
+    return Proposal(domain.maximize(_Flat(domain.size), rng=ties(), exclude=domain.excluding(blocked)).x)
 
 
 class _Flat:
     """A score without preferences."""
 
-    def __call__(self, E: Array) -> Array:
-        return np.zeros(len(E))
+    def __init__(self, size: int | None) -> None:
+        self.size = size
 
-    def gradient(self, E: Array) -> tuple[Array, Array]:
-        return np.zeros(len(E)), np.zeros_like(E)
+    def __call__(self, at: Any) -> Array:
+        return np.zeros(self.size or 0) if isinstance(at, slice) else np.zeros(len(at))
+
+    def gradient(self, at: Array) -> tuple[Array, Array]:
+        return np.zeros(len(at)), np.zeros_like(at)
 
 
-class RandomSearch(_Search):
+class RandomSearch(Policy):
     """Independent uniform points.
 
     Parameters
@@ -80,11 +73,15 @@ class RandomSearch(_Search):
     (2,)
     """
 
-    def _proposals(self, step: int) -> Array:
-        return self.domain.sample(16, self.stream("sample", step))
+    def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        points = self.domain.sample(16, self.stream("sample", step))
+        return first_free(self.domain, points, self._blocked(), lambda: self.stream("ties", step))
+
+    def _recommend(self) -> Recommendation:
+        return self._best_measured()
 
 
-class SobolSearch(_Search):
+class SobolSearch(Policy):
     """A scrambled Sobol sequence: evenly spread points, in any number.
 
     Parameters
@@ -101,11 +98,14 @@ class SobolSearch(_Search):
 
     _points: Array | None = None
 
-    def _proposals(self, step: int) -> Array:
+    def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
         block = 64
         while block <= step:
             block *= 2
         if self._points is None or len(self._points) < block:
             # The sequence does not depend on how much of it is drawn, so a longer prefix changes nothing.
             self._points = self.domain.design(block, self.stream("sobol"))
-        return self._points[step:]
+        return first_free(self.domain, self._points[step:], self._blocked(), lambda: self.stream("ties", step))
+
+    def _recommend(self) -> Recommendation:
+        return self._best_measured()

@@ -15,27 +15,76 @@ candidates; on a box O(n² + n F) plus the search, F Fourier features.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surefoot.belief.fourier import FourierFeatures
 from surefoot.belief.gp import GP
-from surefoot.belief.grid import GridPosterior
 from surefoot.belief.noisy_inputs import smooth_and_white
-from surefoot.belief.paths import sample_paths
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
+from surefoot.belief.paths import sample_path
+from surefoot.belief.protocol import EVERY
+from surefoot.domain import Domain
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal
-from surefoot.policy.base import Acquisition, ModelOptions, ModelPolicy
+from surefoot.loop.types import Proposal
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.view import View
 
-__all__ = ["ThompsonSampling"]
+__all__ = ["PosteriorDraw", "ThompsonSampling", "check_drawable", "jointly"]
 
-Array = NDArray[np.float64]
 _EXACT = 2000  # candidates up to which a joint draw by Cholesky is cheap
+
+
+def jointly(domain: Domain) -> bool:
+    """Tell whether a function is drawn at all points of a domain at once, exactly.
+
+    >>> from surefoot import Box, Candidates
+    >>> jointly(Candidates([1.0, 2.0])), jointly(Box([(0.0, 1.0)]))
+    (True, False)
+    """
+    return domain.listed and (domain.size or 0) <= _EXACT
+
+
+def check_drawable(gp: GP, dimension: int) -> None:
+    """Refuse a kernel without a spectral density, which pathwise draws need, before anything was asked.
+
+    >>> check_drawable(GP(), 1)
+    """
+    try:
+        FourierFeatures(smooth_and_white(gp.kernel, dimension)[0], dimension, 2, np.random.default_rng(0))
+    except TypeError as error:
+        raise NotSupported(
+            f"ThompsonSampling on a box, a space or more than {_EXACT} candidates draws paths of random Fourier "
+            f"features, which need a kernel with a spectral density: {error}"
+        ) from None
+
+
+class PosteriorDraw:
+    """f̃ ~ posterior, x_t = argmax f̃(x).
+
+    Parameters
+    ----------
+    features : int
+        Random Fourier features of a pathwise draw, an even number.
+
+    >>> PosteriorDraw(128).features
+    128
+    """
+
+    def __init__(self, features: int) -> None:
+        if not isinstance(features, (int, np.integer)) or features < 2 or features % 2:
+            raise ValueError(f"features must be a positive even number, got {features!r}")
+        self.features = int(features)
+
+    def propose(self, view: View) -> Proposal:
+        """Draw a function given the points under way, and return where it is highest."""
+        rng, domain = view.stream("thompson", view.step), view.domain
+        with view.hallucinated() as belief:
+            if jointly(domain):
+                drawn = belief.draw(EVERY, 1, rng)[0]
+                return view.highest(lambda at: drawn[at], belief)
+            path = sample_path(belief, rng, self.features, dimension=domain.encoded_dimension)
+            return view.highest(path, belief)
 
 
 class ThompsonSampling(ModelPolicy):
@@ -50,6 +99,7 @@ class ThompsonSampling(ModelPolicy):
     **options
         ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
 
+    >>> import numpy as np
     >>> from surefoot import Candidates
     >>> policy = ThompsonSampling(Candidates(np.linspace(0.0, 1.0, 21)), seed=0)
     >>> for _ in range(10):
@@ -61,38 +111,8 @@ class ThompsonSampling(ModelPolicy):
 
     def __init__(self, domain: Domain, *, features: int = 1024, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
-        if not isinstance(features, (int, np.integer)) or features < 2 or features % 2:
-            raise ValueError(f"features must be a positive even number, got {features!r}")
-        self.features = int(features)
-        self._exact = isinstance(domain, Candidates) and domain.size <= _EXACT
-        self._check_drawable()
-
-    def _check_drawable(self) -> None:
-        """Pathwise draws need a spectral density; say so before anything was asked."""
-        if self._exact:
-            return
-        try:
-            dimension = self.domain.encoded_dimension
-            FourierFeatures(smooth_and_white(self.gp.kernel, dimension)[0], dimension, 2, np.random.default_rng(0))
-        except TypeError as error:
-            raise NotSupported(
-                f"ThompsonSampling on a box, a space or more than {_EXACT} candidates draws paths of random Fourier "
-                f"features, which need a kernel with a spectral density: {error}"
-            ) from None
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        raise NotSupported("ThompsonSampling maximizes a draw, not a function of mean and standard deviation")
-
-    def _over_all_candidates(self, gp: GP) -> bool:
-        return super()._over_all_candidates(gp) and self._exact
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        rng = self.stream("thompson", step)
-        with self._hallucinated() as belief:
-            if isinstance(belief, GridPosterior):
-                return self._best_candidate(np.asarray(belief.sample(1, rng)[0]), step)
-            points = getattr(self.domain, "points", None)
-            if points is not None and self._exact:
-                return self._best_candidate(belief.sample(points, 1, rng)[0], step)
-            path = sample_paths(belief, 1, rng, self.features, dimension=self.domain.encoded_dimension)[0]
-            return self._best_point(path, belief, step) if points is None else self._best_candidate(path(points), step)
+        self.rule = PosteriorDraw(features)
+        self.features = self.rule.features
+        if not jointly(domain):
+            check_drawable(self.gp, domain.encoded_dimension)
+        self.surrogate.rows.listed = jointly(domain)

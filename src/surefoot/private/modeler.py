@@ -38,7 +38,7 @@ from surefoot.loop.journal import dumps, loads, write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
 from surefoot.loop.types import LevelSet, Outcome, Query, Recommendation
-from surefoot.policy.base import ModelPolicy
+from surefoot.policy.legacy import ModelPolicy
 from surefoot.policy.ucb.gp_ucb import GPUCB
 from surefoot.private.messages import Answer, Ask, Close, Release
 

@@ -24,6 +24,7 @@ from surefoot.domain import Choice, Domain, Space
 from surefoot.errors import NoData
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result
+from surefoot.policy.base import ModelPolicy
 from surefoot.report.runs import direction_of, runs
 
 if TYPE_CHECKING:
@@ -193,6 +194,8 @@ class View:
 
     def _seen(self, points: Array) -> Array:
         """What the belief sees of points: their encoding, and for runs that last many steps the last step."""
+        if isinstance(self.policy, ModelPolicy):
+            return self.policy.surrogate.rows.encode(points)
         seen: Array = getattr(self.policy, "_seen", self.policy.domain.encode)(points)
         return seen
 

@@ -17,23 +17,73 @@ complete initial runs as the other policies have, instead of random fidelities; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surefoot.belief.kernels import SE
 from surefoot.domain import Domain
-from surefoot.loop.policy import Proposal
+from surefoot.loop.types import Proposal, Recommendation
 from surefoot.loop.widths import Logarithmic, Width
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.epochs.runs import EpochPolicy, automatic_over_epochs
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.epochs.runs import RunPolicy, RunRows, automatic_over_epochs
+from surefoot.policy.rule import Rule
+from surefoot.policy.start import Start
+from surefoot.policy.surrogate import Surrogate
+from surefoot.policy.ucb.gp_ucb import UpperConfidence
+from surefoot.policy.view import View
 
-__all__ = ["BOCA"]
+__all__ = ["BOCA", "CheapestRun", "CompleteStart"]
 
 
-class BOCA(EpochPolicy):
+class CompleteStart:
+    """Another start, whose runs are complete ones."""
+
+    def __init__(self, start: Start, epochs: int) -> None:
+        self.start, self.epochs = start, epochs
+
+    def propose(self, view: View) -> Proposal | None:
+        """Return its point, with N epochs."""
+        found = self.start.propose(view)
+        return None if found is None else replace(found, fidelity=self.epochs)
+
+
+class CheapestRun:
+    """Choose a configuration by another rule, and give its run the cheapest fidelity that teaches something.
+
+    Parameters
+    ----------
+    choice : Rule
+        How the configuration is chosen.
+    rows : RunRows
+        What the belief sees of runs.
+    width : width
+        β_t^(1/2).
+    """
+
+    def __init__(self, choice: Rule, rows: RunRows, width: Width) -> None:
+        self.choice, self.rows, self.width = choice, rows, width
+
+    def propose(self, view: View) -> Proposal:
+        """Return x_t and z_t n."""
+        proposal = self.choice.propose(view)
+        x = view.domain.enumerate()[proposal.index] if proposal.x is None else proposal.x
+        belief, rows, epochs = view.surrogate.posterior(), self.rows.along(x), self.rows.runs.epochs
+        prior = belief.gp.kernel.diag(rows)
+        correlation = belief.gp.kernel(rows, rows[-1:])[:, 0] / prior
+        gap = np.sqrt(np.maximum(0.0, 1.0 - correlation**2))  # ξ(z)
+        cost = np.arange(1, epochs + 1) / epochs  # λ(z)/λ(z•)
+        gamma = np.sqrt(prior) * gap * cost ** (1.0 / (view.domain.dimension + 3))
+        width = view.deviations(self.width, belief)
+        worth = (belief.std(rows) > gamma) & (gap > gap.max() / max(width, 1e-12))
+        worth[-1] = True
+        return replace(proposal, fidelity=int(worth.argmax()) + 1)
+
+
+class BOCA(RunPolicy, ModelPolicy):
     """GP-UCB at the last epoch, with runs as short as they can be and still teach something.
 
     Parameters
@@ -66,38 +116,23 @@ class BOCA(EpochPolicy):
         *,
         epochs: int,
         intermediate: Sequence[int] | None = (),
+        scale: str = "linear",
         width: Width | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        chosen = Logarithmic(0.2, extra=1) if width is None else width
-        super().__init__(domain, epochs=epochs, intermediate=intermediate, width=chosen, **options)
-        if options.get("gp") is None:
-            self.gp = automatic_over_epochs(domain, kernel=SE())
+        super().__init__(domain, epochs=epochs, **options)
+        self.rows = RunRows(self.runs, intermediate, scale)
+        self.scale, self.intermediate = scale, self.rows.intermediate
+        gp = self.gp if options.get("gp") is not None else automatic_over_epochs(domain, kernel=SE())
+        self.surrogate = Surrogate(self.trials, gp, self.stream, rows=self.rows)
+        self.width = Logarithmic(0.2, extra=1) if width is None else width
+        self.start = CompleteStart(self.start, self.epochs)
+        self.rule = CheapestRun(UpperConfidence(self.width), self.rows, self.width)
 
-    def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        proposal = super()._choose(step, context)
-        if "initial" in proposal.note:
-            return replace(proposal, fidelity=self.epochs)
-        return replace(proposal, fidelity=self._fidelity(proposal))
+    def coordinate(self, epoch: float | NDArray[Any]) -> Any:
+        """Return how the belief sees an epoch, 1 for the last one."""
+        return self.rows.coordinate(epoch)
 
-    def _fidelity(self, proposal: Proposal) -> int:
-        """The number of epochs of the run at the chosen point."""
-        x = self.domain.points[proposal.index] if proposal.x is None else proposal.x  # type: ignore[attr-defined]
-        z = self.coordinate(np.arange(1, self.epochs + 1))
-        encoded = np.broadcast_to(self.domain.encode(x[None]), (self.epochs, self.domain.encoded_dimension))
-        rows = np.column_stack([encoded, z])
-        belief = self._believe()
-        prior = belief.gp.kernel.diag(rows)
-        correlation = belief.gp.kernel(rows, rows[-1:])[:, 0] / prior
-        gap = np.sqrt(np.maximum(0.0, 1.0 - correlation**2))
-        cost = np.arange(1, self.epochs + 1) / self.epochs
-        gamma = np.sqrt(prior) * gap * cost ** (1.0 / (self.domain.dimension + 3))
-        width = self.width(
-            len(self._observations) + len(self._pending) + 1,
-            size=self.domain.size,
-            dimension=self.domain.dimension,
-            gain=belief.information_gain,
-        )
-        worth = (belief.std(rows) > gamma) & (gap > gap.max() / max(width, 1e-12))
-        worth[-1] = True
-        return int(worth.argmax()) + 1
+    def _recommend(self) -> Recommendation:
+        X, which = self.runs.comparable()
+        return self._most_promising(X, f"highest posterior mean at the last epoch among {which} runs")

@@ -18,8 +18,8 @@ from surefoot.belief.gp import GP
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.types import Recommendation
 from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions
 from surefoot.policy.drift.clock import Tracking
+from surefoot.policy.legacy import ModelOptions
 
 __all__ = ["ContextualGPUCB"]
 

@@ -26,12 +26,13 @@ from numpy.typing import NDArray
 
 from surefoot.domain import Domain
 from surefoot.loop.types import Advice, Query
-from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.epochs.runs import Runs
-from surefoot.policy.ucb.gp_ucb import GPUCB
+from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.epochs.runs import RunPolicy, Runs
+from surefoot.policy.surrogate import Data, Rows, Stream, Surrogate
+from surefoot.policy.ucb.gp_ucb import UpperConfidence
 
-__all__ = ["CurveExtrapolation", "forecast"]
+__all__ = ["CurveExtrapolation", "Extrapolated", "ExtrapolatedRows", "forecast"]
 
 Array = NDArray[np.float64]
 
@@ -103,7 +104,67 @@ def forecast(
     return possible if possible.size else np.array([min(float(y.max()), upper)])
 
 
-class CurveExtrapolation(Runs, GPUCB):
+class Extrapolated:
+    """Stop a run whose extrapolated curve will probably not reach the best one.
+
+    Parameters
+    ----------
+    runs : Runs
+        What is known of the runs.
+    stream : callable
+        The policy's keyed streams.
+    threshold, every, first, complete, upper
+        As of :class:`CurveExtrapolation`.
+    """
+
+    def __init__(
+        self, runs: Runs, stream: Stream, *, threshold: float, every: int, first: int, complete: int, upper: float
+    ) -> None:
+        self.runs, self.stream, self.threshold, self.every = runs, stream, threshold, every
+        self.first, self.complete, self.upper = first, complete, upper
+        self._forecasts: dict[tuple[int, int], Array] = {}
+
+    def forecast(self, id: int, step: int) -> Array:
+        """Return draws of the last score of a run, given its scores up to an epoch."""
+        if (id, step) not in self._forecasts:
+            rng = self.stream("forecast", id * self.runs.epochs + step)
+            self._forecasts[id, step] = forecast(self.runs.scores(id, step), self.runs.epochs, rng, upper=self.upper)
+        return self._forecasts[id, step]
+
+    def advise(self, query: Query, step: int, value: float | None) -> Advice:
+        """Judge every other epoch by the probability of beating the best run."""
+        runs, bar = self.runs, self.runs.bar(query.id, step)
+        if value is None or step >= runs.epochs:
+            return runs.advise(query, step, value)
+        if query.id < self.complete or bar is None or step <= max(self.first, 1) or (step - self.first) % self.every:
+            return Advice(False, "not judged at this epoch")
+        chance = float((self.forecast(query.id, step) > bar).mean())
+        if chance < self.threshold and runs.scores(query, step).max() <= bar:
+            reason = f"will not beat {bar:.6g} (probability {chance:.2g})"
+            return Advice(True, reason, chance, float(runs.epochs - step))
+        return Advice(False, f"may still beat {bar:.6g} (probability {chance:.2g})", chance)
+
+
+class ExtrapolatedRows(Rows):
+    """Runs that ended early count with the score that was predicted for their last epoch."""
+
+    def __init__(self, adviser: Extrapolated) -> None:
+        super().__init__(adviser.runs.trials)
+        self.adviser = adviser
+
+    def data(self) -> Data:
+        X, _, noise = super().data()
+        runs, good = self.adviser.runs, [o for o in self.trials.observations if not o.failed]
+        y = [
+            cast(float, o.value)
+            if o.id is None or not 2 <= len(runs.scores(o.id)) < runs.epochs
+            else float(self.adviser.forecast(o.id, len(runs.scores(o.id))).mean())
+            for o in good
+        ]
+        return X, np.array(y, dtype=np.float64), noise
+
+
+class CurveExtrapolation(RunPolicy, ModelPolicy):
     """GP-UCB whose runs are stopped when their extrapolated curve will not reach the best one.
 
     Parameters
@@ -148,7 +209,7 @@ class CurveExtrapolation(Runs, GPUCB):
         width: Width | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, epochs=epochs, width=width, **options)
+        super().__init__(domain, epochs=epochs, **options)
         if not 0.0 < threshold < 1.0:
             raise ValueError(f"threshold must lie strictly between 0 and 1, got {threshold!r}")
         self.first = max(3, round(0.16 * self.epochs)) if first is None else first
@@ -157,34 +218,16 @@ class CurveExtrapolation(Runs, GPUCB):
                 raise ValueError(f"{name} must be a positive whole number, got {value!r}")
         self.threshold, self.every, self.upper = float(threshold), int(every), float(upper)
         self.complete = self.initial if complete is None else int(complete)
-        self._forecasts: dict[tuple[int, int], Array] = {}
-
-    def _forecast(self, id: int, step: int) -> Array:
-        if (id, step) not in self._forecasts:
-            rng = self.stream("forecast", id * self.epochs + step)
-            self._forecasts[id, step] = forecast(self._scores(id, step), self.epochs, rng, upper=self.upper)
-        return self._forecasts[id, step]
-
-    def _advise(self, query: Query, step: int, value: float | None) -> Advice:
-        bar = self._bar(query.id, step)
-        if value is None or step >= self.epochs:
-            return super()._advise(query, step, value)
-        if query.id < self.complete or bar is None or step <= max(self.first, 1) or (step - self.first) % self.every:
-            return Advice(False, "not judged at this epoch")
-        chance = float((self._forecast(query.id, step) > bar).mean())
-        if chance < self.threshold and self._scores(query, step).max() <= bar:
-            reason = f"will not beat {self._facing(bar):.6g} (probability {chance:.2g})"
-            return Advice(True, reason, chance, float(self.epochs - step))
-        return Advice(False, f"may still beat {self._facing(bar):.6g} (probability {chance:.2g})", chance)
-
-    def _encoded(self) -> tuple[Array, Array, Array | None]:
-        """Runs that ended early count with the score that was predicted for their last epoch."""
-        X, _, noise = super()._encoded()
-        good = [o for o in self._observations if not o.failed]
-        y = [
-            cast(float, o.value)
-            if o.id is None or not 2 <= len(self._scores(o.id)) < self.epochs
-            else float(self._forecast(o.id, len(self._scores(o.id))).mean())
-            for o in good
-        ]
-        return X, np.array(y, dtype=np.float64), noise
+        self.width = given_or(width, usual(domain.size, self.confidence))
+        judged = Extrapolated(
+            self.runs,
+            self.stream,
+            threshold=self.threshold,
+            every=self.every,
+            first=int(self.first),
+            complete=self.complete,
+            upper=self.upper,
+        )
+        self.adviser = judged
+        self.surrogate = Surrogate(self.trials, self.gp, self.stream, rows=ExtrapolatedRows(judged))
+        self.rule = UpperConfidence(self.width)

@@ -21,12 +21,12 @@ from surefoot.arguments import whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
-from surefoot.domain.search import argmax
+from surefoot.domain.ranking import argmax
 from surefoot.loop.policy import Options, Policy, Proposal
 from surefoot.loop.types import Outcome, Recommendation
 from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions
 from surefoot.policy.drift.clock import Tracking
+from surefoot.policy.legacy import ModelOptions
 
 __all__ = ["LastValue", "RExp3", "SlidingWindowGPUCB", "genie"]
 

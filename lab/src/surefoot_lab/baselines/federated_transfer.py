@@ -18,9 +18,9 @@ length-scale is mostly noise; here it is the improvement of the mean, as in TAF 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.domain import Domain
 from surefoot.federated.features import SharedFeatures, to_unit
 from surefoot.loop.state import storable
-from surefoot.policy.transfer.taf import TAF
+from surefoot.policy.transfer.base import TransferOptions, TransferPolicy, by_rule
+from surefoot.policy.transfer.taf import OWN, TransferredImprovement
 
 __all__ = ["FederatedTAF", "WeightBelief", "message_length"]
 
@@ -152,7 +153,7 @@ def _features_at(features: SharedFeatures, U: Array) -> Array:
     return known[1]
 
 
-class FederatedTAF(TAF):
+class FederatedTAF(TransferPolicy):
     """TAF whose tasks are parties' beliefs with their best values.
 
     Takes the parameters of :class:`~surefoot.policy.transfer.taf.TAF`; ``tasks`` are :class:`WeightBelief` with an
@@ -162,14 +163,40 @@ class FederatedTAF(TAF):
     >>> features = SharedFeatures(1, 50, lengthscale=0.1, noise=1e-4, seed=0)
     >>> sent = WeightBelief.of(features, Box.unit(1), [[0.2], [0.7]], [0.5, 0.9], incumbent=True)
     >>> policy = FederatedTAF(Box.unit(1), tasks=[sent], seed=0)
-    >>> policy._best(np.zeros((1, 3)))
+    >>> policy.rule.best(np.zeros((1, 3)))
     array([0.9])
     """
 
-    def _takes(self, task: Any) -> bool:
+    @staticmethod
+    def takes(task: Any, /) -> bool:
+        """Tell whether something is a belief with its best value."""
         return isinstance(task, WeightBelief) and task.incumbent is not None
 
-    def _best(self, means: Array) -> Array:
-        if not means.size:
-            return super()._best(means)
-        return np.array([task.incumbent for task in self.tasks])  # type: ignore[union-attr]
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        tasks: Sequence[WeightBelief],
+        distance: str = "discordant",
+        bandwidth: float = 0.5,
+        scaling: str | None = "task",
+        margin: float = 0.0,
+        **options: Unpack[TransferOptions],
+    ) -> None:
+        super().__init__(domain, tasks=tasks, scaling=scaling, **options)
+        best = np.array([task.incumbent for task in tasks])
+        self.rule = TransferredImprovement(
+            self.models, margin=margin, distance=distance, bandwidth=bandwidth, incumbents=best
+        )
+        self.margin, self.distance, self.bandwidth = float(margin), distance, self.rule.bandwidth
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the parties behind the latest query, shape (M,); 0.75 for all before the first."""
+        notes = by_rule(self.trials)
+        return np.array(notes[-1]["weights"]) if notes else np.full(len(self.tasks), OWN)
+
+    @property
+    def weight_history(self) -> Array:
+        """The weights behind every query that the rule chose, shape (queries, M)."""
+        return np.array([note["weights"] for note in by_rule(self.trials)]).reshape(-1, len(self.tasks))

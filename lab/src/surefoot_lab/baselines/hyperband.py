@@ -27,10 +27,10 @@ import numpy as np
 
 from surefoot.arguments import whole
 from surefoot.domain import Domain
-from surefoot.loop.policy import Options, Proposal
-from surefoot.loop.types import Query, Recommendation
-from surefoot.policy.epochs.runs import Runs
-from surefoot.policy.search import RandomSearch
+from surefoot.loop.policy import Options
+from surefoot.loop.types import Proposal, Query, Recommendation
+from surefoot.policy.epochs.runs import RunPolicy
+from surefoot.policy.search import first_free
 
 __all__ = ["ASHA", "Hyperband", "brackets"]
 
@@ -57,7 +57,7 @@ def _top(epochs: int, eta: int) -> int:
     return top
 
 
-class _Halving(Runs, RandomSearch):
+class _Halving(RunPolicy):
     """Shared by both: fresh and continued runs, and the answer."""
 
     fidelities = True
@@ -69,7 +69,8 @@ class _Halving(Runs, RandomSearch):
 
     def _new(self, step: int, epochs: float, note: Mapping[str, Any]) -> Proposal:
         """A fresh random configuration."""
-        found = super()._choose(step, {})
+        points = self.domain.sample(16, self.stream("sample", step))
+        found = first_free(self.domain, points, self._blocked(), lambda: self.stream("ties", step))
         return Proposal(found.x, found.index, fidelity=_whole(epochs), note=note)
 
     def _promote(self, id: int, epochs: float, note: Mapping[str, Any]) -> Proposal:
@@ -94,7 +95,7 @@ class _Halving(Runs, RandomSearch):
     def _recommend(self) -> Recommendation:
         """The best value among the longest runs: shorter ones are not comparable."""
         good = [o for o in self._observations if not o.failed]
-        length = {o: self.epochs if o.id is None else self.length(o.id) for o in good}
+        length = {o: self.runs.length_of(o) for o in good}
         longest = max(length.values())
         best = max((o for o in length if length[o] == longest), key=lambda o: o.value or -math.inf)
         return self._recommendation(best.x, mean=best.value, rule="best value among the longest runs")

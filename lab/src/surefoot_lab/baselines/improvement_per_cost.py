@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 
 from surefoot.domain import Candidates
 from surefoot.loop.policy import Proposal
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.improvement import ExpectedImprovement
+from surefoot.policy.legacy import ModelOptions
+from surefoot.policy.legacy_improvement import LegacyExpected
 
 __all__ = ["ImprovementPerCost"]
 
 
-class ImprovementPerCost(ExpectedImprovement):
+class ImprovementPerCost(LegacyExpected):
     """Measure the candidate of largest expected improvement per unit of cost.
 
     Parameters

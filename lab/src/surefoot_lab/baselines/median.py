@@ -18,15 +18,45 @@ import numpy as np
 from surefoot.arguments import whole
 from surefoot.domain import Domain
 from surefoot.loop.types import Advice, Query
-from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.epochs.runs import Runs
-from surefoot.policy.ucb.gp_ucb import GPUCB
+from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.epochs.runs import RunPolicy, Runs
+from surefoot.policy.ucb.gp_ucb import UpperConfidence
 
-__all__ = ["MedianRule"]
+__all__ = ["BelowMedian", "MedianRule"]
 
 
-class MedianRule(Runs, GPUCB):
+class BelowMedian:
+    """Stop a run that is below the median of the completed ones at the same epoch.
+
+    Parameters
+    ----------
+    runs : Runs
+        What is known of the runs.
+    startup, warmup : int
+        Completed runs, and epochs, before any may be stopped.
+    """
+
+    def __init__(self, runs: Runs, startup: int, warmup: int) -> None:
+        self.runs, self.startup, self.warmup = runs, startup, warmup
+
+    def advise(self, query: Query, step: int, value: float | None) -> Advice:
+        """Compare the best score so far with the median average score."""
+        runs = self.runs
+        if value is None or step >= runs.epochs:
+            return runs.advise(query, step, value)
+        closed = [o.id for o in runs.closed_before(query.id, step) if o.id is not None]
+        complete = [id for id in closed if len(runs.scores(id)) == runs.epochs]
+        if step <= self.warmup or len(complete) < max(1, self.startup):
+            return Advice(False, "too early to compare")
+        median = float(np.median([runs.scores(id)[:step].mean() for id in complete]))
+        best = float(runs.scores(query, step).max())
+        if best < median:
+            return Advice(True, f"{best:.6g} is below the median {median:.6g}", None, float(runs.epochs - step))
+        return Advice(False, f"{best:.6g} is not below the median {median:.6g}")
+
+
+class MedianRule(RunPolicy, ModelPolicy):
     """GP-UCB whose runs are stopped when they are below the median of the completed ones.
 
     Parameters
@@ -64,22 +94,8 @@ class MedianRule(Runs, GPUCB):
         width: Width | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, epochs=epochs, width=width, **options)
-        for name, value in (("startup", startup), ("warmup", warmup)):
-            whole(value, name)
-        self.startup, self.warmup = int(startup), int(warmup)
-
-    def _advise(self, query: Query, step: int, value: float | None) -> Advice:
-        if value is None or step >= self.epochs:
-            return super()._advise(query, step, value)
-        closed = [o.id for o in self._closed_before(query.id, step) if o.id is not None]
-        whole = [id for id in closed if len(self._scores(id)) == self.epochs]
-        if step <= self.warmup or len(whole) < max(1, self.startup):
-            return Advice(False, "too early to compare")
-        median = float(np.median([self._scores(id)[:step].mean() for id in whole]))
-        best = float(self._scores(query, step).max())
-        worse, shown = best < median, (self._facing(best), self._facing(median))
-        side = "below" if self.direction == "maximize" else "above"
-        if worse:
-            return Advice(True, f"{shown[0]:.6g} is {side} the median {shown[1]:.6g}", None, float(self.epochs - step))
-        return Advice(False, f"{shown[0]:.6g} is not {side} the median {shown[1]:.6g}")
+        super().__init__(domain, epochs=epochs, **options)
+        self.startup, self.warmup = whole(startup, "startup"), whole(warmup, "warmup")
+        self.width = given_or(width, usual(domain.size, self.confidence))
+        self.rule = UpperConfidence(self.width)
+        self.adviser = BelowMedian(self.runs, self.startup, self.warmup)

@@ -18,7 +18,7 @@ of its steps. This is why it is a baseline and not a policy to recommend: everyt
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack, cast
 
@@ -27,17 +27,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot.belief.algebra import Evaluate, Kernel, Pulled
 from surefoot.belief.gp import GP
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
+from surefoot.belief.pinned import PinnedPosterior, with_column
 from surefoot.belief.priors import Fixed, LogNormal, Prior
-from surefoot.domain import Candidates, Domain
-from surefoot.loop.policy import Proposal
-from surefoot.policy.base import Acquisition, ModelPolicy, PosteriorScore
+from surefoot.belief.protocol import Belief
+from surefoot.domain import Domain
+from surefoot.loop.trials import Trials
+from surefoot.policy.acquisition import Acquisition
 from surefoot.policy.improvement import LogImprovement
+from surefoot.policy.rule import Pointwise
+from surefoot.policy.surrogate import Data, Rows, Surrogate
 from surefoot.policy.transfer.base import TransferOptions, TransferPolicy
+from surefoot.policy.transfer.models import TaskModels
 from surefoot.policy.transfer.tasks import Task
+from surefoot.policy.view import View
 
-__all__ = ["MTBO", "Coregionalization"]
+__all__ = ["MTBO", "Coregionalization", "JointImprovement", "JointRows", "JointSurrogate"]
 
 Array = NDArray[np.float64]
 
@@ -138,21 +142,60 @@ class Coregionalization(Kernel):
         return cls(**data)
 
 
-class _OnTarget:
-    """A joint posterior seen from the target: points come without a task number."""
+class JointRows(Rows):
+    """What a belief over (point, task) sees: the tasks' measurements first, those of the target after them.
 
-    def __init__(self, joint: Posterior, target: int) -> None:
-        self.joint, self.target = joint, float(target)
+    Parameters
+    ----------
+    trials : Trials
+        Of the target.
+    tasks : TaskModels
+        The others.
+    """
 
-    def _with_task(self, E: Array) -> Array:
-        return np.column_stack([E, np.full(len(E), self.target)])
+    listed = False
 
-    def predict(self, E: Array) -> tuple[Array, Array]:
-        return self.joint.predict(self._with_task(E))
+    def __init__(self, trials: Trials, tasks: TaskModels) -> None:
+        super().__init__(trials)
+        self.target = float(len(tasks))
+        self.others = np.vstack([with_column(tasks.inputs(i), i) for i in range(len(tasks))])
+        self.known = np.concatenate([tasks.values(task) for task in cast(tuple[Task, ...], tasks.tasks)])
 
-    def gradient(self, E: Array) -> tuple[Array, Array, Array, Array]:
-        mean, std, by_mean, by_std = self.joint.gradient(self._with_task(E))
-        return mean, std, by_mean[:, :-1], by_std[:, :-1]
+    def encode(self, X: Array) -> Array:
+        return with_column(self.domain.encode(X), self.target)
+
+    def facing(self, known: Any) -> Belief:
+        return PinnedPosterior(known, self.target)
+
+    def data(self) -> Data:
+        X, y, noise = self.trials.data()
+        own = None if np.isnan(noise).all() else np.concatenate([np.full(len(self.known), np.nan), noise])
+        return np.vstack([self.others, self.encode(X)]), np.concatenate([self.known, y]), own
+
+    def span(self, runs: int) -> int:
+        return len(self.known) + runs
+
+
+class JointSurrogate(Surrogate):
+    """A belief that is fitted before the first measurement of the target: the tasks' measurements call for it."""
+
+    def due(self, n: int) -> int | None:
+        at = super().due(n)
+        return 0 if at is None and self.gp.every is not None else at
+
+
+class JointImprovement(Pointwise):
+    """Expected improvement on the target, over its highest posterior mean among measured points."""
+
+    def __init__(self, rows: JointRows) -> None:
+        self.rows = rows
+
+    def acquisition(self, view: View, belief: Belief, ahead: int = 0) -> Acquisition:
+        X, _, _ = view.trials.data()
+        # Before the first measurement: better than the best that the model expects where other tasks were measured.
+        seen = self.rows.encode(X) if len(X) else with_column(self.rows.others[:, :-1], self.rows.target)
+        best = float(cast(PinnedPosterior, belief).posterior.mean(seen).max())
+        return LogImprovement(best, 1e-10 * float(self.rows.known.std() or 1.0))
 
 
 class MTBO(TransferPolicy):
@@ -184,15 +227,14 @@ class MTBO(TransferPolicy):
         if options.get("initial") is None:
             options["initial"] = 0  # the joint model needs no design of its own
         super().__init__(domain, tasks=tasks, **options)
-        self.gp = self._coregionalized(self.gp)
-        inputs = [domain.encode(cast(Array, points)) for points in self._points]
-        self._others = np.vstack([np.column_stack([E, np.full(len(E), i)]) for i, E in enumerate(inputs)])
-        self._known = np.concatenate([self._values(task) for task in cast(tuple[Task, ...], self.tasks)])
+        rows = JointRows(self.trials, self.models)
+        self.surrogate = JointSurrogate(self.trials, self._coregionalized(self.gp), self.stream, rows=rows)
+        self.rule = JointImprovement(rows)
 
     @property
     def covariance(self) -> Array:
         """The fitted covariance B between the tasks and, last, the target, shape (M + 1, M + 1)."""
-        return self._fit(self._due(self._successes())).kernel.left.inner.covariance  # type: ignore[attr-defined]
+        return self.surrogate.now().kernel.left.inner.covariance  # type: ignore[attr-defined]
 
     def _coregionalized(self, gp: GP) -> GP:
         """The process over (point, task)."""
@@ -208,43 +250,3 @@ class MTBO(TransferPolicy):
             priors["right.variance"] = Fixed(1.0)
         kernel = free.on([len(columns)]) * gp.kernel.on(columns)
         return replace(gp, kernel=kernel, priors=priors, samples=0, members=())
-
-    # The belief is over (point, task): the tasks' measurements come first, those of the target after them.
-
-    def _over_all_candidates(self, gp: GP) -> bool:
-        return False
-
-    def _seen(self, X: Array) -> Array:
-        return np.column_stack([self.domain.encode(X), np.full(len(X), len(self.tasks))])
-
-    def _span(self, runs: int) -> int:
-        return len(self._known) + runs
-
-    def _encoded(self) -> tuple[Array, Array, Array | None]:
-        X, y, noise = self._data()
-        own = None if np.isnan(noise).all() else np.concatenate([np.full(len(self._known), np.nan), noise])
-        return np.vstack([self._others, self._seen(X)]), np.concatenate([self._known, y]), own
-
-    def _due(self, n: int) -> int | None:
-        at = super()._due(n)  # the tasks' measurements call for a fit before the first one of the target
-        return 0 if at is None and self.gp.every is not None else at
-
-    _fit = ModelPolicy._fit  # no separate models of the tasks to lend a scale
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        with self._hallucinated() as belief:
-            acquisition, joint = self._acquisition(belief, step), cast(Posterior, belief)
-            if isinstance(self.domain, Candidates):
-                return self._best_candidate(acquisition.value(*self._everywhere(joint)), step)
-            score = PosteriorScore(cast(Posterior, _OnTarget(joint, len(self.tasks))), acquisition)
-            return self._best_point(score, joint, step)
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        X, _, _ = self._data()
-        # Before the first measurement: better than the best that the model expects where other tasks were measured.
-        seen = self._seen(X)
-        if not len(X):
-            seen = self._others.copy()
-            seen[:, -1] = len(self.tasks)
-        best = float(cast(Posterior, belief).mean(seen).max())
-        return LogImprovement(best, 1e-10 * float(self._known.std() or 1.0))

@@ -26,29 +26,84 @@ Cost of one ask: O(C M t) on C candidates; once, a fit per task.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import ndtri
 
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior, factorize
+from surefoot.belief.posterior import factorize
 from surefoot.domain import Candidates, Domain
-from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal
-from surefoot.loop.types import Recommendation
+from surefoot.loop.trials import Trials
+from surefoot.loop.types import Proposal, Recommendation
 from surefoot.loop.widths import Constant, Width
-from surefoot.policy.base import Acquisition
 from surefoot.policy.transfer.base import TransferOptions, TransferPolicy
+from surefoot.policy.transfer.models import TaskModels
 from surefoot.policy.transfer.tasks import Task
+from surefoot.policy.view import View
 
-__all__ = ["PEMBO"]
+__all__ = ["PEMBO", "EstimatedPrior"]
 
 Array = NDArray[np.float64]
 FEWEST = 4  # tasks from which anything can be estimated and conditioned
+
+
+class EstimatedPrior:
+    """x_t = argmax μ̂_t + width · k̂_t^(1/2).
+
+    Parameters
+    ----------
+    tasks : TaskModels
+        The earlier tasks.
+    trials : Trials
+        Of the target.
+    width, nugget
+        As of :class:`PEMBO`.
+    """
+
+    def __init__(self, tasks: TaskModels, trials: Trials, width: Width, nugget: float) -> None:
+        self.tasks, self.trials, self.width, self.nugget = tasks, trials, width, nugget
+
+    @property
+    def table(self) -> Array:
+        """Y: every task at every candidate, shape (M, size)."""
+        shift, factor = self.tasks.alignment(self.trials.data()[1])
+        return shift + factor * self.tasks.tables()[0]
+
+    def posterior(self, rows: NDArray[np.intp], values: Array) -> tuple[Array, Array]:
+        """Return μ̂_t and k̂_t(x, x)^(1/2) at all candidates after measurements of some of them."""
+        Y = self.table
+        tasks, mean = len(Y), Y.mean(axis=0)
+        A = (Y - mean) / np.sqrt(tasks - 1.0)  # k̂ = AᵀA
+        level = np.einsum("mc,mc->c", A, A)
+        # One row per distinct candidate, the newest ones: its mean value, a nugget over the number of repeats.
+        distinct, last = np.unique(rows[::-1], return_index=True)
+        keep = distinct[np.argsort(last)][: tasks - 3]
+        if not keep.size:
+            return mean, np.sqrt(level)
+        counts = (rows[:, None] == keep).sum(axis=0)
+        y = np.where(rows[:, None] == keep, values[:, None], 0.0).sum(axis=0) / counts
+        C = A[:, keep]
+        L, _ = factorize(C.T @ C, self.nugget * level.mean() / counts)
+        V = solve_triangular(L, C.T @ A, lower=True)  # (t, C)
+        shrunk = np.maximum(level - np.einsum("tc,tc->c", V, V), 0.0)
+        return (
+            mean + solve_triangular(L, y - mean[keep], lower=True) @ V,
+            np.sqrt(shrunk * (tasks - 1.0) / (tasks - keep.size - 1.0)),
+        )
+
+    def propose(self, view: View) -> Proposal:
+        """Return the candidate of the highest bound."""
+        rows, values = view.trials.rows, view.trials.data()[1]
+        mean, std = self.posterior(rows, values)
+        more = np.array([row for _, row in view.trials.unknown], dtype=np.intp)
+        if more.size:  # pending and failed points, at their mean
+            mean, std = self.posterior(np.concatenate([rows, more]), np.concatenate([values, mean[more]]))
+        width = self.width(view.round, size=view.domain.size, dimension=view.domain.dimension)
+        bound = mean + width * std
+        return Proposal(index=view.search(lambda at: bound[at]).row)
 
 
 class PEMBO(TransferPolicy):
@@ -97,55 +152,20 @@ class PEMBO(TransferPolicy):
             raise ValueError(f"nugget must be positive, got {nugget!r}")
         self.width: Width = Constant(2.0) if width is None else width
         self.nugget = float(nugget)
+        self.rule: EstimatedPrior = EstimatedPrior(self.models, self.trials, self.width, self.nugget)
 
     @property
     def table(self) -> Array:
         """Y: every task at every candidate, shape (M, size)."""
-        shift, factor = self._alignment()
-        return shift + factor * self._tables()[0]
-
-    def _posterior(self, rows: NDArray[np.intp], values: Array) -> tuple[Array, Array]:
-        """μ̂_t and k̂_t(x, x)^(1/2) at all candidates after measurements of some of them."""
-        Y = self.table
-        tasks, mean = len(Y), Y.mean(axis=0)
-        A = (Y - mean) / np.sqrt(tasks - 1.0)  # k̂ = AᵀA
-        level = np.einsum("mc,mc->c", A, A)
-        # One row per distinct candidate, the newest ones: its mean value, a nugget over the number of repeats.
-        distinct, last = np.unique(rows[::-1], return_index=True)
-        keep = distinct[np.argsort(last)][: tasks - 3]
-        if not keep.size:
-            return mean, np.sqrt(level)
-        counts = (rows[:, None] == keep).sum(axis=0)
-        y = np.where(rows[:, None] == keep, values[:, None], 0.0).sum(axis=0) / counts
-        C = A[:, keep]
-        L, _ = factorize(C.T @ C, self.nugget * level.mean() / counts)
-        V = solve_triangular(L, C.T @ A, lower=True)  # (t, C)
-        shrunk = np.maximum(level - np.einsum("tc,tc->c", V, V), 0.0)
-        return (
-            mean + solve_triangular(L, y - mean[keep], lower=True) @ V,
-            np.sqrt(shrunk * (tasks - 1.0) / (tasks - keep.size - 1.0)),
-        )
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        raise NotSupported("PEMBO has no Gaussian process of the target to judge points by")
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        rows, values = self._rows(), self._data()[1]
-        mean, std = self._posterior(rows, values)
-        more = np.array([index for _, index in self._unknown()], dtype=np.intp)
-        if more.size:  # pending and failed points, at their mean
-            mean, std = self._posterior(np.concatenate([rows, more]), np.concatenate([values, mean[more]]))
-        known = len(self._observations) + len(self._pending)
-        width = self.width(known + 1, size=self.domain.size, dimension=self.domain.dimension)
-        return self._best_candidate(mean + width * std, step)
+        return self.rule.table
 
     def _recommend(self) -> Recommendation:
-        rows = self._rows()
-        mean, std = self._posterior(rows, self._data()[1])
+        rows = self.trials.rows
+        mean, std = self.rule.posterior(rows, self.data()[1])
         best = int(rows[np.argmax(mean[rows])])
         half = float(ndtri(0.5 + 0.5 * self.confidence) * std[best])
         return self._recommendation(
-            self.domain.points[best],  # type: ignore[attr-defined]
+            self.domain.enumerate()[best],
             mean=float(mean[best]),
             lower=float(mean[best] - half),
             upper=float(mean[best] + half),

@@ -24,11 +24,12 @@ from scipy.special import ndtr
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Paths
 from surefoot.loop.widths import Finite
-from surefoot.policy.base import ModelOptions
 from surefoot.policy.batch.gp_ucb_pe import DBGPUCB, GPUCBPE
 from surefoot.policy.batch.penalization import LocalPenalization
-from surefoot.policy.routes.moves import MoveBelief, MoveRule
-from surefoot.policy.ucb.gp_ucb import GPUCB
+from surefoot.policy.legacy import ModelOptions
+from surefoot.policy.legacy_ucb import LegacyGPUCB
+from surefoot.policy.moves import MoveBelief
+from surefoot.policy.routes.moves import MoveRule
 
 __all__ = ["RecordedGPBUCB", "RecordedLocalPenalization", "recorded_rule", "recorded_width"]
 
@@ -44,7 +45,7 @@ def recorded_width(step: int, *, size: int | None = None, dimension: int | None 
     return math.sqrt(0.2) * Finite(0.9)(step, size=size)
 
 
-class RecordedGPBUCB(GPUCB):
+class RecordedGPBUCB(LegacyGPUCB):
     """GP-BUCB on moves with the mean of the first stop and noisy standard deviations.
 
     Parameters

@@ -35,9 +35,9 @@ from surefoot.belief.posterior import EXACT, Posterior
 from surefoot.domain import Paths
 from surefoot.errors import NotSupported
 from surefoot.loop.policy import Proposal
-from surefoot.policy.base import Acquisition, ModelOptions, ModelPolicy
 from surefoot.policy.improvement import LogImprovement, log_h
-from surefoot.policy.routes.moves import best_moves
+from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
+from surefoot.policy.moves import best_moves
 
 __all__ = ["Futures", "Rollout"]
 

@@ -17,15 +17,17 @@ Cost of one ask: as :mod:`surefoot.policy.improvement`; once, a fit per task.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar, Unpack, cast
+from typing import TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from surefoot.domain import Candidates, Domain
-from surefoot.loop.policy import Policy, Proposal
-from surefoot.policy.improvement import ExpectedImprovement
+from surefoot.arguments import not_negative
+from surefoot.domain import Domain
+from surefoot.loop.policy import Policy
+from surefoot.policy.improvement import Improvement, LogImprovement
+from surefoot.policy.start import SobolStart
 from surefoot.policy.transfer.base import TransferOptions, TransferPolicy
 from surefoot.policy.transfer.tasks import Task
 
@@ -35,7 +37,7 @@ Array = NDArray[np.float64]
 P = TypeVar("P", bound=Policy)
 
 
-class WarmStart(TransferPolicy, ExpectedImprovement):
+class WarmStart(TransferPolicy):
     """Measure what was good in earlier tasks first, then follow expected improvement.
 
     Parameters
@@ -57,21 +59,26 @@ class WarmStart(TransferPolicy, ExpectedImprovement):
     [0.3, 0.8]
     """
 
-    def __init__(self, domain: Domain, *, tasks: Sequence[Task], **options: Unpack[TransferOptions]) -> None:
+    def __init__(
+        self, domain: Domain, *, tasks: Sequence[Task], margin: float = 0.0, **options: Unpack[TransferOptions]
+    ) -> None:
         if options.get("initial") is None:
             options["initial"] = min(10, len(tasks))
         options["head_start"] = 0  # the portfolio is the head start
         super().__init__(domain, tasks=tasks, **options)
+        self.margin = not_negative(margin, "margin")
+        self.start = SobolStart(self.initial, self.portfolio)
+        self.rule = Improvement(LogImprovement, self.margin)
 
     def portfolio(self) -> Array:
         """Return the points to start from, the most useful first, shape (k, d), k ≤ ``initial``."""
-        tops = [int(np.argmax(task.y)) for task in cast(tuple[Task, ...], self.tasks)]
-        pool = np.array([cast(Array, points)[top] for points, top in zip(self._points, tops, strict=True)])
-        if isinstance(self.domain, Candidates):
-            pool = self.domain.points[cdist(pool, self.domain.points).argmin(axis=1)]
+        pool = np.array(self.models.best_points(range(len(self.models))))
+        if self.domain.listed:
+            points = self.domain.enumerate()
+            pool = points[cdist(pool, points).argmin(axis=1)]
         pool = pool[np.sort(np.unique(pool, axis=0, return_index=True)[1])]
         E = self.domain.encode(pool)
-        values = np.stack([model.predict(E)[0] for model in self._surrogates()])  # (tasks, pool)
+        values = np.stack([model.predict(E)[0] for model in self.models.models()])  # (tasks, pool)
         low = values.min(axis=1, keepdims=True)
         span = values.max(axis=1, keepdims=True) - low
         values = (values - low) / np.where(span > 0, span, 1.0)  # every task counts alike
@@ -83,12 +90,6 @@ class WarmStart(TransferPolicy, ExpectedImprovement):
             chosen.append(int(gain.argmax()))
             best = np.maximum(best, values[:, chosen[-1]])
         return pool[chosen]
-
-    def _initial_choice(self, step: int) -> Proposal | None:
-        if self._design is None and self.initial:
-            design = self.domain.design(max(self.initial, 16), self.stream("initial"))
-            self._design = np.vstack([self.portfolio(), design])
-        return super()._initial_choice(step)
 
 
 def tell_all(policy: P, tasks: Sequence[Task]) -> P:

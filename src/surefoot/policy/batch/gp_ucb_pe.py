@@ -47,10 +47,11 @@ from surefoot.domain import Candidates, Domain, Paths
 from surefoot.domain.search import maximize
 from surefoot.loop.policy import Proposal
 from surefoot.loop.widths import Width, given_or, usual
-from surefoot.policy.base import Acquisition, ModelOptions, PosteriorScore
 from surefoot.policy.batch.joint import JointRule, Listed, Part, Place
-from surefoot.policy.routes.moves import MoveBelief
-from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
+from surefoot.policy.legacy import Acquisition, ModelOptions, PosteriorScore
+from surefoot.policy.legacy_ucb import LegacyGPUCB
+from surefoot.policy.moves import MoveBelief
+from surefoot.policy.ucb.gp_ucb import UpperBound
 
 __all__ = ["DBGPUCB", "GPUCBPE", "InformationBonus"]
 
@@ -198,7 +199,7 @@ class DBGPUCB(JointRule):
         return total
 
 
-class GPUCBPE(GPUCB):
+class GPUCBPE(LegacyGPUCB):
     """First the highest upper confidence bound, then the most uncertain points that may be the maximum.
 
     Parameters

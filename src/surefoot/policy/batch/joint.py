@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import whole
 from surefoot.domain import Candidates, Domain
-from surefoot.domain.search import Score, argmax, maximize
+from surefoot.domain.ranking import argmax
+from surefoot.domain.search import Score, maximize
 from surefoot.loop.policy import Proposal
 from surefoot.policy.routes.moves import MoveRule
 
@@ -76,6 +77,8 @@ class JointRule(MoveRule):
     True
     """
 
+    ignores_pending = True
+
     def __init__(self, domain: Domain, *, sweeps: int = 2, **options: Any) -> None:
         super().__init__(domain, **options)
         self.sweeps = whole(sweeps, "sweeps")
@@ -85,9 +88,6 @@ class JointRule(MoveRule):
     @abstractmethod
     def _part(self, others: Sequence[Place], size: int, step: int) -> Part:
         """Return the score of one further point of a batch of ``size`` points, pending ones not counted."""
-
-    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
-        return super()._blocked(sparing=True)
 
     def _begin(self, count: int) -> None:
         self._until, self._plan = len(self._queries) + count, {}

@@ -36,9 +36,10 @@ from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.policy import Proposal
-from surefoot.policy.base import Acquisition, ModelOptions, PosteriorScore
-from surefoot.policy.improvement import Improvement, LogImprovement
-from surefoot.policy.routes.moves import MoveBelief
+from surefoot.policy.improvement import LogImprovement
+from surefoot.policy.legacy import Acquisition, ModelOptions, PosteriorScore
+from surefoot.policy.legacy_improvement import LegacyImprovement
+from surefoot.policy.moves import MoveBelief
 
 __all__ = ["LocalPenalization", "Penalizer"]
 
@@ -123,7 +124,7 @@ class _Penalized:
         return value + penalty, slope + by_point
 
 
-class LocalPenalization(Improvement):
+class LocalPenalization(LegacyImprovement):
     """Measure where the expected improvement is largest, away from the points under way.
 
     Parameters

@@ -38,11 +38,12 @@ from surefoot.belief.mixture import MixturePosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
 from surefoot.domain.design import unit_design
-from surefoot.policy.base import Acquisition, ModelOptions
 from surefoot.policy.batch.joint import JointRule, Listed, Part, Place
 from surefoot.policy.batch.orthants import bivariate, trivariate
-from surefoot.policy.improvement import Improvement, LogImprovement, log_h
-from surefoot.policy.routes.moves import MoveBelief, factors
+from surefoot.policy.improvement import LogImprovement, log_h
+from surefoot.policy.legacy import Acquisition, ModelOptions
+from surefoot.policy.legacy_improvement import LegacyImprovement
+from surefoot.policy.moves import MoveBelief, factors
 
 __all__ = ["QEI", "improvement_of_batches", "sampled_improvement"]
 
@@ -208,7 +209,7 @@ class _Options(ModelOptions, total=False):
     sweeps: int
 
 
-class QEI(JointRule, Improvement):
+class QEI(JointRule, LegacyImprovement):
     """Measure the points whose best value is expected to improve most, chosen together.
 
     Parameters

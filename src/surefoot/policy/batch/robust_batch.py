@@ -53,8 +53,9 @@ from surefoot.experimental import experimental
 from surefoot.loop.policy import Proposal
 from surefoot.loop.types import Query
 from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
+from surefoot.policy.legacy import ModelOptions
+from surefoot.policy.legacy_ucb import LegacyGPUCB
+from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.select.adversary import Attack, attack, greedy_min, local_search
 from surefoot.select.quadratic import VarianceReduction
 from surefoot.select.robust import buckets, pro_sizes
@@ -71,7 +72,7 @@ NOISE = 1e-9  # share of the largest variance below which the noise is not taken
 
 
 @experimental
-class RobustBatch(GPUCB):
+class RobustBatch(LegacyGPUCB):
     """Ask for points that tell most about the possible maxima when any ``tau`` of them are lost.
 
     Parameters

@@ -25,8 +25,8 @@ from surefoot.errors import NotSupported
 from surefoot.loop.policy import Proposal
 from surefoot.loop.types import Observation, Outcome, Query
 from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.ucb.gp_ucb import GPUCB
+from surefoot.policy.legacy import ModelOptions
+from surefoot.policy.legacy_ucb import LegacyGPUCB
 
 __all__ = ["Measurement", "Tracking"]
 
@@ -53,7 +53,7 @@ class Measurement(NamedTuple):
         return self.time, self.number
 
 
-class Tracking(GPUCB):
+class Tracking(LegacyGPUCB):
     """GP-UCB with a clock; the base of policies that ask for the time.
 
     >>> from surefoot import Candidates

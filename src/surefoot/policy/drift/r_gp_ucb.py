@@ -36,8 +36,8 @@ from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.types import Observation, Recommendation
 from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions
 from surefoot.policy.drift.clock import Measurement, Tracking
+from surefoot.policy.legacy import ModelOptions
 
 __all__ = ["RGPUCB", "block_length"]
 

@@ -52,8 +52,8 @@ from surefoot.errors import NoData
 from surefoot.loop.policy import Proposal
 from surefoot.loop.types import Recommendation
 from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions, PosteriorScore
 from surefoot.policy.drift.clock import Measurement, Tracking
+from surefoot.policy.legacy import ModelOptions, PosteriorScore
 
 __all__ = ["TVGPUCB"]
 

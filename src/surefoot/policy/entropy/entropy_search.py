@@ -42,11 +42,11 @@ from surefoot.arguments import one_of, whole
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior, factorize
 from surefoot.domain import Candidates, Domain
-from surefoot.domain.search import argmax
+from surefoot.domain.ranking import argmax
 from surefoot.errors import NotSupported
 from surefoot.loop.policy import Proposal
-from surefoot.policy.base import Acquisition, ModelOptions, ModelPolicy
 from surefoot.policy.improvement import LogImprovement, log_h
+from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
 
 __all__ = ["EntropySearch", "Fantasies", "MinimumRegretSearch", "largest_line"]
 
@@ -210,7 +210,7 @@ class _Representers(ModelPolicy):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, **options)
-        self.representers, self.trials = whole(representers, "representers", 2), whole(trials, "trials", 2)
+        self.representers, self.tried = whole(representers, "representers", 2), whole(trials, "trials", 2)
         self.samples, self.values = whole(samples, "samples", 2), whole(values, "values", 1)
 
     @abstractmethod
@@ -283,11 +283,11 @@ class _Representers(ModelPolicy):
         order = np.argsort(-noisy, kind="stable")
         chosen = np.sort(order[: self.representers])
         free = np.flatnonzero(~taken)
-        if len(free) <= self.trials:
+        if len(free) <= self.tried:
             return chosen, free
         order = order[~taken[order]]
-        promising = order[: self.trials - self.trials // 4]
-        even = rng.permutation(np.setdiff1d(free, promising))[: self.trials // 4]
+        promising = order[: self.tried - self.tried // 4]
+        even = rng.permutation(np.setdiff1d(free, promising))[: self.tried // 4]
         return chosen, np.sort(np.concatenate([promising, even]))
 
 

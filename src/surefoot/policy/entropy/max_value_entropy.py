@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from surefoot.arguments import whole
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
+from surefoot.belief.protocol import Belief
 from surefoot.domain import Domain
-from surefoot.policy.base import Acquisition, ModelOptions, ModelPolicy
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.rule import Pointwise
+from surefoot.policy.view import View
 
 __all__ = ["MaxValueEntropy", "MaxValueEntropySearch", "max_value_draws"]
 
@@ -91,6 +92,27 @@ def max_value_draws(mean: Array, std: Array, lowest: float, count: int, rng: np.
     return np.asarray(np.maximum(draws, lowest))
 
 
+class MaxValueEntropyRule(Pointwise):
+    """Draw maxima, and measure where a value tells most about them.
+
+    >>> MaxValueEntropyRule(10).samples
+    10
+    """
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+
+    def acquisition(self, view: View, belief: Belief, ahead: int = 0) -> MaxValueEntropy:
+        rng = view.stream("maxima", view.step)
+        mean, std = belief.predict(view.spread(1024, rng))
+        # The maximum is no lower than the best estimate so far, plus what the noise-free value may add.
+        _, y, _ = view.trials.data()
+        prior = view.prior_std(belief.gp)
+        spread = float(np.ptp(y)) if len(y) else prior
+        lowest = float(mean.max()) + 1e-6 * (spread or prior)
+        return MaxValueEntropy(max_value_draws(mean, std, lowest, self.samples, rng), 1e-10 * prior)
+
+
 class MaxValueEntropySearch(ModelPolicy):
     """Measure what tells most about the height of the maximum.
 
@@ -115,17 +137,4 @@ class MaxValueEntropySearch(ModelPolicy):
     def __init__(self, domain: Domain, *, samples: int = 10, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
         self.samples = whole(samples, "samples", 1)
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        rng = self.stream("maxima", step)
-        if isinstance(belief, GridPosterior):
-            mean, std = np.asarray(belief.mean), np.asarray(belief.std)
-        else:
-            points = self.domain.encode(self.domain.design(1024, rng))
-            mean, std = belief.predict(np.concatenate([points, belief.X]) if belief.n else points)
-        # The maximum is no lower than the best estimate so far, plus what the noise-free value may add.
-        _, y, _ = self._data()
-        prior = self._prior_std(belief.gp)
-        spread = float(np.ptp(y)) if len(y) else prior
-        lowest = float(mean.max()) + 1e-6 * (spread or prior)
-        return MaxValueEntropy(max_value_draws(mean, std, lowest, self.samples, rng), 1e-10 * prior)
+        self.rule = MaxValueEntropyRule(self.samples)

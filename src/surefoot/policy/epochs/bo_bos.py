@@ -32,9 +32,9 @@ Cost of one ask: as :mod:`surefoot.policy.epochs.runs`. Cost of a report: little
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, Unpack, cast
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,18 +42,21 @@ from numpy.typing import NDArray
 from surefoot.arguments import number, open_unit, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.kernels import Matern
-from surefoot.belief.posterior import Posterior
 from surefoot.belief.priors import Fixed
-from surefoot.domain import Domain
-from surefoot.loop.policy import Proposal
+from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.loop.state import storable
-from surefoot.loop.types import Advice, Query
-from surefoot.loop.widths import Logarithmic, Width
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.epochs.runs import EpochPolicy
-from surefoot.stopping import ExponentialDecay, OptimalStopping, Plateau, Watch
+from surefoot.loop.types import Advice, Proposal, Query, Recommendation
+from surefoot.loop.widths import Logarithmic, Width, given_or, usual
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.epochs.abandon import AbandonRuns
+from surefoot.policy.epochs.runs import RunRows, Runs, automatic_over_epochs
+from surefoot.policy.rule import Rule
+from surefoot.policy.surrogate import Surrogate
+from surefoot.policy.ucb.gp_ucb import UpperConfidence
+from surefoot.policy.view import View
+from surefoot.stopping import ExponentialDecay, OptimalStopping, Plateau
 
-__all__ = ["BOBOS", "default_rule", "growing_loss", "incumbent_offset", "score_range"]
+__all__ = ["BOBOS", "ChooseRun", "default_rule", "incumbent_offset"]
 
 Array = NDArray[np.float64]
 storable(OptimalStopping)
@@ -75,18 +78,52 @@ def incumbent_offset(run: int, noise: float, confidence: float = 0.9) -> float:
     return math.sqrt(2.0 * noise * math.log(math.pi**2 * run**2 * (run - 1) / (6.0 * (1.0 - confidence))))
 
 
-def growing_loss(k1: float, run: int, *, growth: float, stop_until: int | None = None) -> float:
-    """Return K₁,ₜ = K₁/g^(t−1), the loss of stopping the winner in run t ≥ 1; infinite after run ``stop_until``.
+class ChooseRun:
+    """Algorithm 4.1, lines 4 and 5: choose a configuration, and remember what its run is judged by.
 
-    >>> [growing_loss(100.0, t, growth=0.5, stop_until=3) for t in (1, 2, 3, 4)]
-    [100.0, 200.0, 400.0, inf]
+    C2 and ξ_t need the belief before the run's own data: they are noted with the query.
+
+    Parameters
+    ----------
+    choice : Rule
+        How the configuration is chosen.
+    rows : RunRows
+        What the belief sees of runs.
+    first : int
+        N₀.
+    kappa : float
+        κ of C2.
+    confidence : float, optional
+        1 − δ of ξ_t; None: ξ_t is given.
+
+    >>> from surefoot import Box
+    >>> policy = BOBOS(Box([(0.0, 1.0)]), epochs=20, offset="theorem", initial=0, seed=0)
+    >>> dict(policy.ask().note)["offset"]  # ξ_1
+    0.0
     """
-    if stop_until is not None and run > stop_until:
-        return math.inf
-    return float(k1 / growth ** (run - 1))
+
+    def __init__(self, choice: Rule, rows: RunRows, *, first: int, kappa: float, confidence: float | None) -> None:
+        self.choice, self.rows, self.first, self.kappa, self.confidence = choice, rows, first, kappa, confidence
+
+    def propose(self, view: View) -> Proposal:
+        """Return the configuration, with the epochs at which C2 does not hold and ξ_t in its note."""
+        proposal = self.choice.propose(view)  # line 4: x_t = argmax μ_{t−1}([x, N]) + β_t^(1/2) σ_{t−1}([x, N])
+        note, belief = dict(proposal.note), view.surrogate.posterior()
+        if math.isfinite(self.kappa):
+            x = view.domain.enumerate()[proposal.index] if proposal.x is None else proposal.x
+            n = np.arange(1, self.rows.runs.epochs + 1)
+            std = belief.std(self.rows.along(x))  # line 5: σ_{t−1}([x_t, n]) for n = 1, ..., N
+            unsure = n[(std[-1] > self.kappa * std) & (n > self.first)]  # not C2: σ([x_t, N]) > κ σ([x_t, n])
+            if unsure.size:
+                note["unsure"] = unsure.tolist()
+        if self.confidence is not None:
+            # The luckiest is that of all scores, those of the initial design and unasked ones included.
+            scores = view.step + sum(run.id is None for run in view.trials.observations)
+            note["offset"] = incumbent_offset(scores + 1, belief.gp.noise, self.confidence)  # ξ_t, Lemma A.7
+        return replace(proposal, note=note)
 
 
-class BOBOS(EpochPolicy):
+class BOBOS(ModelPolicy):
     """Choose configurations by GP-UCB, and abandon runs that will not beat the best one.
 
     Parameters
@@ -132,7 +169,10 @@ class BOBOS(EpochPolicy):
     100
     """
 
+    domains = (Box, Candidates, Space)
     valued: ClassVar[tuple[str, ...]] = ("bounds",)
+    steps = True
+    rule: ChooseRun
 
     def __init__(
         self,
@@ -152,7 +192,11 @@ class BOBOS(EpochPolicy):
         width: Width | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, epochs=epochs, intermediate=intermediate, scale=scale, width=width, **options)
+        super().__init__(domain, **options)
+        self.runs = Runs(self.trials, epochs)
+        self.epochs = self.runs.epochs
+        self.rows = RunRows(self.runs, intermediate, scale)
+        self.scale, self.intermediate = scale, self.rows.intermediate
         if not (stopping is None or isinstance(stopping, OptimalStopping)):
             raise TypeError(f"stopping must be an OptimalStopping rule, got {stopping!r}")
         self.stopping = default_rule(self.epochs) if stopping is None else stopping
@@ -172,9 +216,27 @@ class BOBOS(EpochPolicy):
         self.bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
         self.complete = min(COMPLETE, self.initial) if complete is None else whole(complete, "complete")
         self.offset, self.myopic = offset, None if myopic is None else open_unit(myopic, "myopic")
-        self._ranges: dict[int, tuple[float, float]] = {}  # range of scores when a run had shown its first epochs
-        self._watches: dict[int, tuple[float, Watch]] = {}
-        self._verdicts: dict[int, tuple[int, str | None]] = {}  # last judged epoch, and why the run was stopped there
+        gp = self.gp if options.get("gp") is not None else automatic_over_epochs(domain)
+        self.surrogate = Surrogate(self.trials, gp, self.stream, rows=self.rows)
+        self.width = given_or(width, usual(domain.size, self.confidence))
+        self.rule = ChooseRun(
+            UpperConfidence(self.width),
+            self.rows,
+            first=self.stopping.initial,
+            kappa=self.kappa,
+            confidence=self.confidence if offset == "theorem" else None,
+        )
+        self.adviser = AbandonRuns(
+            self.runs,
+            self.stream,
+            self.stopping,
+            growth=self.growth,
+            stop_until=self.stop_until,
+            bounds=self.bounds,
+            complete=self.complete,
+            offset=self.offset,
+            myopic=self.myopic,
+        )
 
     @classmethod
     def published(cls, domain: Domain, *, epochs: int, **options: Any) -> Self:
@@ -202,29 +264,13 @@ class BOBOS(EpochPolicy):
         }
         return cls(domain, epochs=epochs, **{**chosen, "width": Logarithmic(0.2, extra=1, root=False), **options})
 
-    # -- choosing ----------------------------------------------------------------------------------------------------
+    # -- runs --------------------------------------------------------------------------------------------------------
 
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        """Remember with the query what C2 and ξ need of the belief before the run's own data."""
-        proposal = super()._rule(step, context)
-        belief, note = cast(Posterior, self._believe()), dict(proposal.note)
-        if math.isfinite(self.kappa):
-            x = self.domain.points[proposal.index] if proposal.x is None else proposal.x  # type: ignore[attr-defined]
-            n = np.arange(1, self.epochs + 1)
-            encoded = np.broadcast_to(self.domain.encode(x[None]), (self.epochs, self.domain.encoded_dimension))
-            std = belief.std(np.column_stack([encoded, self.coordinate(n)]))
-            unsure = n[(std[-1] > self.kappa * std) & (n > self.stopping.initial)]
-            if unsure.size:
-                note["unsure"] = unsure.tolist()
-        if self.offset == "theorem":
-            # The luckiest is that of all scores, those of the initial design and unasked ones included.
-            scores = step + sum(run.id is None for run in self._observations)
-            note["offset"] = incumbent_offset(scores + 1, belief.gp.noise, self.confidence)
-        return replace(proposal, note=note)
+    def _check_report(self, step: int) -> None:
+        self.runs.check(step)
 
-    def _iteration(self, id: int) -> int:
-        """Number t ≥ 1 of a run among those that the rule chose."""
-        return max(1, sum("initial" not in query.note for query in self._queries[:id]) + 1)
+    def _advise(self, query: Query, step: int, value: float | None) -> Advice:
+        return self.adviser.advise(query, step, value)
 
     def k1(self, query: Query | int) -> float:
         """Return K₁,ₜ of a run.
@@ -234,95 +280,51 @@ class BOBOS(EpochPolicy):
         >>> [policy.k1(query) for query in policy.ask(3)]
         [400.0, 800.0, 1600.0]
         """
-        run = self._iteration(self._find(query).id)
-        return growing_loss(self.stopping.k1, run, growth=self.growth, stop_until=self.stop_until)
+        return self.adviser.k1(self._find(query).id)
 
-    # -- judging -----------------------------------------------------------------------------------------------------
+    def coordinate(self, epoch: float | NDArray[Any]) -> Any:
+        """Return how the belief sees an epoch, 1 for the last one."""
+        return self.rows.coordinate(epoch)
 
-    def _advise(self, query: Query, step: int, value: float | None) -> Advice:
-        advice = self._judge(query, step, value)
-        if step == max(self._reports[query.id]):
-            self._verdicts[query.id] = (step, advice.reason if advice.stop else None)
-        return advice
+    def scores(self, query: Query | int, until: int | None = None) -> Array:
+        """Return the scores of epochs 1, ..., n of a run, n the last one reported (or ``until``), shape (n,).
 
-    def _judge(self, query: Query, step: int, value: float | None) -> Advice:
-        bar, first = self._bar(query.id, step), self.stopping.initial
-        if value is None:
-            return super()._advise(query, step, value)
-        if step >= self.epochs:
-            return Advice(False, "complete", None, 0.0)
-        if query.id < self.complete:
-            return Advice(False, f"the first {self.complete} runs are completed")
-        if step <= first:
-            return Advice(False, f"the first {first} epochs are always run")
-        if bar is None:
-            return Advice(False, "there is no other run to compare with")
-        k1 = self.k1(query)
-        if math.isinf(k1):
-            return Advice(False, "stopping is switched off")
-        low, high = self._range(query.id)
-        curve = (self._scores(query, step) - low) / (high - low)
-        if self.bounds is not None and (curve.min() < -1e-9 or curve.max() > 1.0 + 1e-9):
-            return Advice(False, f"not judged: a score lies outside bounds={self._facing(self.bounds)}")
-        offset = float(query.note.get("offset", 0.0 if self.offset == "theorem" else self.offset))
-        threshold = (bar - offset - low) / (high - low)
-        decision = self._watch(query.id, threshold, k1).report(np.clip(curve, 0.0, 1.0))
-        stop, chance = decision.stop, decision.probability
-        if self.myopic is not None:
-            stop = chance is not None and chance < self.myopic and curve.max() <= threshold
-        odds = "" if chance is None else f" (probability {chance:.2g})"
-        if stop and step in query.note.get("unsure", ()):
-            reason = f"looks hopeless{odds}, but the belief knows too little about the last epoch (C2)"
-            return Advice(False, reason, chance, decision.saved)
-        best = self._facing(bar - offset)
-        if stop:
-            return Advice(True, f"will not beat {best:.6g}{odds}", chance, float(self.epochs - step))
-        return Advice(False, f"may still beat {best:.6g}{odds}", chance, decision.saved)
+        Epochs that were not reported are interpolated.
+        """
+        curve: Array = np.array([self.trials.facing(score) for score in self.runs.scores(query, until)])
+        return curve
 
-    def _watch(self, id: int, threshold: float, k1: float) -> Watch:
-        """The tables of one run; begun again when a run closed meanwhile raises the threshold."""
-        known = self._watches.get(id)
-        if known is None or known[0] != threshold:
-            rule = self.stopping
-            watch = rule.watch(threshold, lambda n: self.stream("paths", id * self.epochs + n), k1=k1)
-            for closed in [key for key in self._watches if key not in self._pending]:
-                del self._watches[closed]
-            self._watches[id] = known = (threshold, watch)
-        return known[1]
-
-    def _range(self, id: int) -> tuple[float, float]:
-        """The range of scores in which a run is judged: as given, else as known when it had shown its first epochs."""
-        if self.bounds is not None:
-            return self.bounds
-        if id not in self._ranges:
-            first = min(n for n in self._reports[id] if n >= self.stopping.initial)
-            events = self._events[: self._known_at(id, first)[0]]
-            values = [e["value"] for e in events if e["event"] in ("told", "reported") and e["value"] is not None]
-            self._ranges[id] = score_range(np.array([self._facing(value) for value in values]))
-        return self._ranges[id]
-
-    # -- looking -----------------------------------------------------------------------------------------------------
+    def length(self, query: Query | int) -> int:
+        """Return how many epochs a run has lasted so far; a run told without reports lasted to its end."""
+        return self.runs.length(self._find(query))
 
     @property
-    def stopped(self) -> dict[int, str]:
-        """Why each run that was advised to stop at its last report was, by query id; diverged runs included."""
-        for id, reports in self._reports.items():
-            last = max(reports)
-            if last < self.epochs and self._verdicts.get(id, (-1,))[0] != last:
-                self._advise(self._queries[id], last, reports[last])  # a journal keeps reports, not advice
-        return {id: reason for id, (_, reason) in sorted(self._verdicts.items()) if reason is not None}
+    def epochs_used(self) -> int:
+        """Epochs of all runs asked for so far, those under way included."""
+        return self.runs.used
 
     @property
     def epochs_saved(self) -> int:
         """Epochs that stopped runs did not need."""
-        return sum(self.epochs - self.length(id) for id in self.stopped)
+        return self.adviser.saved
+
+    @property
+    def stopped(self) -> dict[int, str]:
+        """Why each run that was advised to stop at its last report was, by query id; diverged runs included."""
+        return self.adviser.stopped
+
+    # -- answering ---------------------------------------------------------------------------------------------------
+
+    def _recommend(self) -> Recommendation:
+        X, which = self.runs.comparable()
+        return self._most_promising(X, f"highest posterior mean at the last epoch among {which} runs")
 
     def _cache(self) -> dict[str, Any]:
-        return {**super()._cache(), "verdicts": [[id, *verdict] for id, verdict in sorted(self._verdicts.items())]}
+        return {**super()._cache(), **self.adviser.cache()}
 
     def _restore(self, cache: dict[str, Any]) -> None:
         super()._restore(cache)
-        self._verdicts = {id: (step, reason) for id, step, reason in cache.get("verdicts", [])}
+        self.adviser.restore(cache)
 
 
 def default_rule(epochs: int) -> OptimalStopping:
@@ -349,19 +351,3 @@ def default_rule(epochs: int) -> OptimalStopping:
 def _first(epochs: int) -> int:
     """N₀: 8 of 50 epochs, in proportion, and enough to see a shape."""
     return max(3, round(0.16 * epochs))
-
-
-def score_range(scores: Array) -> tuple[float, float]:
-    """Return a range for scores without known bounds: far outliers below are cut off, with some room above the best.
-
-    The cut is Tukey's outer fence; the losses of diverging runs lie far beyond it.
-
-    >>> score_range(np.array([-1e6, 0.1, 0.2, 0.3, 0.4, 0.5]))
-    (-0.6..., 0.6...)
-    """
-    lower, upper = np.percentile(scores, [25, 75])
-    low = max(float(scores.min()), float(lower - 3.0 * (upper - lower)))
-    high = float(scores.max())
-    if not high > low:
-        low, high = high - 1.0, high
-    return low, high + 0.1 * (high - low)

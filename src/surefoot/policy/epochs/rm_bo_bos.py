@@ -10,9 +10,8 @@ maximizes
     ν_t Σᵢ ωᵢ [μ̄ᵢ([x, N]) + τ^½ σ̄ᵢ([x, N])] + (1 − ν_t) [μ_{t−1}([x, N]) + β_t^½ σ_{t−1}([x, N])].
 
 A task's own runs may have been stopped too (:attr:`Task.epochs <surefoot.policy.transfer.tasks.Task>` says after how
-many
-epochs): its belief is over [x, n] like the target's, and a gap compares the score of a run with what the target would
-score *at that epoch*. The last score of an abandoned run is never mistaken for that of a complete one.
+many epochs): its belief is over [x, n] like the target's, and a gap compares the score of a run with what the target
+would score *at that epoch*. The last score of an abandoned run is never mistaken for that of a complete one.
 
 Reference: Dai, Yu, Low & Jaillet 2019 and Dai, Chen, Yu, Low & Jaillet 2022; their combination is this library's.
 
@@ -29,20 +28,20 @@ Cost of one ask: as :mod:`surefoot.policy.transfer.rm_gp_ucb`, with all rows of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.belief.posterior import Posterior
+from surefoot.arguments import whole
 from surefoot.domain import Domain
-from surefoot.domain.search import Score
 from surefoot.experimental import experimental
-from surefoot.loop.policy import Proposal
+from surefoot.loop.widths import Width, given_or
 from surefoot.policy.epochs.bo_bos import BOBOS
-from surefoot.policy.epochs.runs import AtEpoch
-from surefoot.policy.transfer.base import Surrogate
-from surefoot.policy.transfer.rm_gp_ucb import RMGPUCB, WeightedScore
+from surefoot.policy.transfer.base import HeadStart, TargetSurrogate, by_rule, checked_tasks
+from surefoot.policy.transfer.learning import Learning
+from surefoot.policy.transfer.models import TaskModels
+from surefoot.policy.transfer.rm_gp_ucb import WeightedBound, checked_schedule, task_deviations
 from surefoot.policy.transfer.tasks import Task
 
 __all__ = ["RMBOBOS"]
@@ -51,7 +50,7 @@ Array = NDArray[np.float64]
 
 
 @experimental
-class RMBOBOS(BOBOS, RMGPUCB):
+class RMBOBOS(BOBOS):
     """Choose configurations by RM-GP-UCB over earlier tasks, and abandon runs that will not beat the best one.
 
     Parameters
@@ -79,20 +78,107 @@ class RMBOBOS(BOBOS, RMGPUCB):
     (np.True_, 48)
     """
 
-    def __init__(self, domain: Domain, *, epochs: int, tasks: Sequence[Task], **options: Any) -> None:
-        super().__init__(domain, epochs=epochs, **{"tasks": tasks, **options})
+    valued: ClassVar[tuple[str, ...]] = ("tasks",)
+    ignores_pending = True  # what earlier tasks say knows nothing of the points under way
 
-    def _places_of(self, i: int) -> Array:
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        epochs: int,
+        tasks: Sequence[Task],
+        task_width: Width | None = None,
+        scaling: str | None = "pooled",
+        head_start: int = 2,
+        share_hyperparameters: bool = False,
+        max_points: int | None = None,
+        schedule: str = "practical",
+        learning_rate: float = 1.0,
+        decay: float = 0.7,
+        sensitivity: float = 0.7,
+        influence: float = 1.0,
+        gap: str = "mean",
+        weight_rule: str = "simplified",
+        include_noise_correction: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(domain, epochs=epochs, **options)
+        self.tasks = checked_tasks(tasks, type(self).__name__)
+        # Tasks, like the target, are believed over [x, n], and asked about the last epoch.
+        self.models = TaskModels(
+            domain,
+            self.tasks,
+            self.gp,
+            scaling=scaling,
+            share_hyperparameters=share_hyperparameters,
+            max_points=max_points,
+            inputs=self._runs_of,
+            facing=self.rows.facing,
+        )
+        self.surrogate = TargetSurrogate(self.trials, self.gp, self.stream, self.models, self.rows)
+        self.start = HeadStart(whole(head_start, "head_start"), self.start)
+        self.learning = Learning(
+            self.trials,
+            self.models,
+            width=self.width,
+            confidence=self.confidence,
+            learning_rate=learning_rate,
+            decay=decay,
+            sensitivity=sensitivity,
+            influence=influence,
+            gap=gap,
+            weight_rule=weight_rule,
+            include_noise_correction=include_noise_correction,
+        )
+        self.schedule = checked_schedule(schedule, domain)
+        usual = task_deviations(schedule, domain, len(self.tasks), self.confidence)
+        self.task_width = given_or(task_width, usual, "task_width")
+        self.rule.choice = WeightedBound(self.models, self.learning, self.width, self.task_width)
+        known, learning = self.models, self.learning
+        self.scaling, self.max_points, self.head_start = known.scaling, known.max_points, int(head_start)
+        self.share_hyperparameters = share_hyperparameters
+        self.learning_rate, self.decay, self.sensitivity = learning.learning_rate, learning.decay, learning.sensitivity
+        self.influence, self.gap, self.weight_rule = learning.influence, learning.gap, learning.weight_rule
+        self.include_noise_correction = learning.include_noise_correction
+
+    def _runs_of(self, task: Task, points: Array) -> Array:
         """The measured points of a task, and the epochs its runs lasted; those beyond N count as complete."""
-        lasted = cast(Task, self.tasks[i]).epochs
-        encoded = self.domain.encode(cast(Array, self._points[i]))
-        last = np.full(len(encoded), np.nan) if lasted is None else lasted
-        return np.column_stack([encoded, self.coordinate(np.fmin(last, self.epochs))])
+        encoded = self.domain.encode(points)
+        last = np.full(len(encoded), np.nan) if task.epochs is None else task.epochs
+        return np.column_stack([encoded, self.rows.coordinate(np.fmin(last, self.epochs))])
 
-    def _model(self, i: int) -> Surrogate:
-        return AtEpoch(cast(Posterior, super()._model(i)), 1.0)
+    @property
+    def weights(self) -> Array:
+        """The weights ω of the tasks behind the latest query, shape (M,); uniform before the first."""
+        return self.learning.weights
 
-    def _best_near_tasks(self, score: Score, belief: Posterior, step: int, weights: Array) -> Proposal:
-        *tasks, (share, posterior, bound) = cast(WeightedScore, score).parts
-        at_end = WeightedScore([*tasks, (share, cast(Posterior, AtEpoch(posterior, 1.0)), bound)])
-        return super()._best_near_tasks(at_end, belief, step, weights)
+    @property
+    def nu(self) -> float:
+        """The influence ν of the tasks on the latest query, between 0 and 1."""
+        return self.learning.nu
+
+    @property
+    def gaps(self) -> Array:
+        """The estimated gaps behind the latest query, shape (M,), in units of the scale; NaN before the first."""
+        return self.learning.gaps
+
+    @property
+    def weight_history(self) -> Array:
+        """The weights behind every query that the rule chose, shape (queries, M)."""
+        return self.learning.weight_history
+
+    @property
+    def nu_history(self) -> Array:
+        """The influence ν of the tasks on every query that the rule chose, shape (queries,)."""
+        return self.learning.nu_history
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments as strict JSON; many numbers of many tasks are stored by their hashes."""
+        return self.models.stored(super().config(), self._arguments["tasks"])
+
+    def _cache(self) -> dict[str, Any]:
+        return {**super()._cache(), **(self.models.cache() if by_rule(self.trials) else {})}
+
+    def _restore(self, cache: dict[str, Any]) -> None:
+        super()._restore(cache)
+        self.models.restore(cache)

@@ -34,12 +34,12 @@ from surefoot.arguments import not_negative, number, open_unit, positive
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
-from surefoot.domain.search import argmax
+from surefoot.domain.ranking import argmax
 from surefoot.errors import NotSupported
 from surefoot.loop.policy import Proposal
 from surefoot.loop.types import LevelSet
 from surefoot.loop.widths import Constant, Width, given_or
-from surefoot.policy.base import Acquisition, PosteriorScore
+from surefoot.policy.legacy import Acquisition, PosteriorScore
 from surefoot.policy.levels.sets import SetOptions, SetPolicy
 from surefoot.policy.plausible import refitted
 
@@ -415,11 +415,10 @@ class RandomLevelSet(LevelPolicy):
     True
     """
 
+    ignores_pending = True  # nothing is scored: other points are as good as those under way
+
     def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
         raise NotSupported("RandomLevelSet scores nothing")
-
-    def _blocked(self, *, sparing: bool = False) -> list[tuple[Array, int | None]]:
-        return super()._blocked(sparing=True)  # nothing is scored: other points are as good as those under way
 
     def _point(self, sets: LevelSets | None, step: int, context: Mapping[str, Any]) -> Proposal:
         if not isinstance(self.domain, Candidates):

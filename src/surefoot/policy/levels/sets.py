@@ -31,7 +31,7 @@ from surefoot.domain.search import EXHAUSTIVE
 from surefoot.errors import NotSupported
 from surefoot.loop.device import placer
 from surefoot.loop.types import Query
-from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.legacy import ModelOptions, ModelPolicy
 from surefoot.policy.levels.prices import Field, checked_field, numbers_at
 
 __all__ = ["Memory", "SetOptions", "SetPolicy"]

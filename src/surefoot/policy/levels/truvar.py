@@ -44,11 +44,12 @@ from surefoot.belief.grid import GridPosterior
 from surefoot.belief.lookahead import Lookahead
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Candidates, Domain
-from surefoot.domain.search import argmax, maximize
+from surefoot.domain.ranking import argmax
+from surefoot.domain.search import maximize
 from surefoot.errors import NotSupported
 from surefoot.loop.policy import Proposal
 from surefoot.loop.widths import RKHS, Finite, Width, given_or
-from surefoot.policy.base import Acquisition, PosteriorScore
+from surefoot.policy.legacy import Acquisition, PosteriorScore
 from surefoot.policy.levels.level_set import LevelSets
 from surefoot.policy.levels.prices import Fidelity, Field, Prices, numbers_at
 from surefoot.policy.levels.sets import Memory, SetOptions, SetPolicy

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
 from surefoot.domain.perturbation import Perturbation
-from surefoot.domain.search import argmax
+from surefoot.domain.ranking import argmax
 from surefoot.domain.sets import Region, Sets
 from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions
+from surefoot.policy.legacy import ModelOptions
 from surefoot.policy.robust.stable_opt import Report, WorstCasePolicy
 
 __all__ = ["MaxiMinGPUCB"]

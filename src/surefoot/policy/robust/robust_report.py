@@ -40,9 +40,9 @@ from surefoot.loop.journal import Journal
 from surefoot.loop.policy import _OMITTED, Point, Policy, Proposal
 from surefoot.loop.types import Advice, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
-from surefoot.policy.base import Acquisition, ModelPolicy
 from surefoot.policy.drift.clock import Tracking
 from surefoot.policy.drift.tv_gp_ucb import TVGPUCB
+from surefoot.policy.legacy import Acquisition, ModelPolicy
 from surefoot.policy.robust.stable_opt import report
 from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
 

@@ -44,16 +44,17 @@ from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.domain.perturbation import Meaningless, Perturbation
-from surefoot.domain.search import argmax
+from surefoot.domain.ranking import argmax
 from surefoot.domain.sets import Region, Sets
 from surefoot.errors import NotSupported
 from surefoot.loop.policy import Proposal, _check_domain
 from surefoot.loop.types import Query, Recommendation
 from surefoot.loop.widths import Width
-from surefoot.policy.base import ModelOptions, ModelPolicy, PosteriorScore
+from surefoot.policy.legacy import ModelOptions, ModelPolicy, PosteriorScore
+from surefoot.policy.legacy_ucb import LegacyGPUCB
 from surefoot.policy.plausible import WIDTH, plausible, refitted
 from surefoot.policy.robust.worst_case import lowest, maximin
-from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
+from surefoot.policy.ucb.gp_ucb import UpperBound
 
 __all__ = ["StableOpt", "WorstCasePolicy", "report", "robust_bounds"]
 
@@ -106,7 +107,7 @@ def robust_bounds(
     return bounds[0], bounds[1], bounds[2]
 
 
-class WorstCasePolicy(GPUCB):
+class WorstCasePolicy(LegacyGPUCB):
     """Base of the policies that choose by a worst case: what is chosen, remembered, reported and certified.
 
     A subclass says which point of the chosen set is measured.

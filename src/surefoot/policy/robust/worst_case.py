@@ -35,7 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.domain import Candidates
-from surefoot.domain.search import EXHAUSTIVE, Score, argmax, maximize
+from surefoot.domain.ranking import argmax
+from surefoot.domain.search import EXHAUSTIVE, Score, maximize
 from surefoot.domain.sets import Region
 
 __all__ = ["SoftMinimum", "lowest", "maximin"]

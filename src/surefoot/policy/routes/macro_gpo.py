@@ -56,10 +56,10 @@ from surefoot.domain import Paths
 from surefoot.errors import NoData, NotSupported
 from surefoot.loop.journey import Journey
 from surefoot.loop.policy import Proposal
-from surefoot.policy.base import Acquisition, ModelOptions, ModelPolicy
+from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
+from surefoot.policy.moves import best_moves
 from surefoot.policy.routes import path_tree
 from surefoot.policy.routes.anytime import AnytimePlanner, Carry
-from surefoot.policy.routes.moves import best_moves
 from surefoot.policy.routes.path_constants import Constants
 from surefoot.policy.routes.path_tree import PathTree, path_counts
 from surefoot.policy.routes.plan import Fresh, Normals, Plan, Shared, full_nodes, most_likely, nodes_of, sampled

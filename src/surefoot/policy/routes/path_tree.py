@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from surefoot.arguments import not_negative
 from surefoot.belief.posterior import EXACT, Posterior
 from surefoot.domain import Paths
-from surefoot.policy.routes.moves import factors
+from surefoot.policy.moves import factors
 
 __all__ = ["Level", "PathTree", "path_counts"]
 

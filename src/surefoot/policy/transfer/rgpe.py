@@ -26,27 +26,35 @@ Cost of one ask: S draws from every model, O(M (N n + n³ + S n²)), and the sea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.arguments import one_of, whole
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.mixture import MixturePosterior
+from surefoot.belief.mixture import members_of
 from surefoot.belief.posterior import EXACT, Posterior, factorize
-from surefoot.domain import Candidates, Domain
-from surefoot.loop.policy import Proposal
+from surefoot.belief.protocol import Belief
+from surefoot.domain import Domain
+from surefoot.loop.types import Proposal
 from surefoot.loop.widths import Constant, Width, given_or
-from surefoot.policy.base import Acquisition, PosteriorScore
+from surefoot.policy.acquisition import Acquisition, BeliefScore
 from surefoot.policy.improvement import LogImprovement
-from surefoot.policy.transfer.base import Surrogate, TransferOptions, TransferPolicy, slopes
+from surefoot.policy.transfer.base import (
+    TransferOptions,
+    TransferPolicy,
+    by_rule,
+    near_tasks,
+    predicts,
+)
+from surefoot.policy.transfer.models import Predictor, TaskModels, slopes
 from surefoot.policy.transfer.tasks import Task
 from surefoot.policy.ucb.gp_ucb import UpperBound
+from surefoot.policy.view import View
 
-__all__ = ["RGPE", "Ensemble", "leave_one_out", "misranked", "ranking_weights"]
+__all__ = ["RGPE", "Ensemble", "RankingEnsemble", "leave_one_out", "misranked", "ranking_weights"]
 
 Array = NDArray[np.float64]
 FEWEST = 3  # measurements of the target from which a ranking says something
@@ -134,7 +142,7 @@ class Ensemble:
     (array([2.5]), array([0.70710678]))
     """
 
-    def __init__(self, parts: Sequence[tuple[float, float, float, Surrogate]], extent: Array) -> None:
+    def __init__(self, parts: Sequence[tuple[float, float, float, Predictor]], extent: Array) -> None:
         self.parts, self.extent = list(parts), extent
 
     def predict(self, E: Array) -> tuple[Array, Array]:
@@ -159,6 +167,104 @@ class Ensemble:
         return total, std, dmean, dvariance / (2.0 * np.where(std > 0, std, 1.0))[:, None]
 
 
+class RankingEnsemble:
+    """Weigh the models by how well each ranks the target, and maximize an acquisition of their ensemble.
+
+    Parameters
+    ----------
+    tasks : TaskModels
+        The earlier tasks.
+    width : width, optional
+        Of an upper bound; None: expected improvement.
+    samples, guard, joint
+        As of :class:`RGPE`.
+
+    >>> from surefoot import Box
+    >>> RGPE(Box([(0.0, 1.0)]), tasks=[Task([0.1], [1.0])], seed=0).rule.equal()
+    array([0.5, 0.5])
+    """
+
+    def __init__(self, tasks: TaskModels, width: Width | None, *, samples: int, guard: bool, joint: bool) -> None:
+        self.tasks, self.width, self.samples, self.guard, self.joint = tasks, width, samples, guard, joint
+
+    def equal(self) -> Array:
+        """Return the weights before anything was ranked, shape (M + 1,)."""
+        return np.full(len(self.tasks) + 1, 1.0 / (len(self.tasks) + 1))
+
+    def weigh(self, view: View) -> Array:
+        """Return wᵢ, how often each model ranks the target best, shape (M + 1,)."""
+        X, y, _ = view.trials.data()
+        if len(y) < FEWEST:
+            return self.equal()
+        rng, E = view.stream("ranking", view.step), view.domain.encode(X)
+        losses = np.zeros((len(self.tasks) + 1, self.samples), dtype=np.intp)
+        size = max(1, BLOCK // len(y) ** 2)
+        blocks = [slice(start, min(start + size, self.samples)) for start in range(0, self.samples, size)]
+        for i, model in enumerate(self.tasks.models()):
+            f = self.draws(model, E, rng)
+            for part in blocks:
+                losses[i, part] = misranked(f[part, None, :] - f[part, :, None], y)
+        own = members_of(view.surrogate.posterior())[0]
+        for part in blocks:
+            losses[-1, part] = misranked(leave_one_out(own, part.stop - part.start, rng), y)
+        return ranking_weights(losses, guard=self.guard)
+
+    def draws(self, model: Predictor, E: Array, rng: np.random.Generator) -> Array:
+        """Return draws of a model at the measured points, shape (samples, n); joint where the model can."""
+        sample = getattr(model, "sample", None)
+        if self.joint and sample is not None:
+            return np.asarray(sample(E, self.samples, rng))
+        mean, std = model.predict(E)
+        return mean + std * rng.standard_normal((self.samples, len(E)))
+
+    def propose(self, view: View) -> Proposal:
+        """Return the point of the highest acquisition of the ensemble, and remember the weights."""
+        weights = self.weigh(view)
+        note = {"weights": weights.tolist()}
+        with view.hallucinated() as belief:
+            if view.domain.listed:
+                mean, std = self.everywhere(view, belief, weights)
+                rows = view.trials.rows
+                best = mean[rows].max() if len(rows) else mean.max()
+                values = self.over(view, belief, float(best)).value(mean, std)
+                return replace(view.highest(lambda at: values[at], belief), note=note)
+            tasks, (shift, factor) = self.tasks, self.tasks.alignment(view.trials.data()[1])
+            parts = [
+                (float(w), *((shift, factor) if ours else (0.0, 1.0)), model)
+                for w, ours, model in zip(weights, tasks.ours, tasks.models(), strict=False)
+                if w > 0
+            ]
+            ensemble: Any = Ensemble([*parts, (float(weights[-1]), 0.0, 1.0, belief)], view.domain.extent())
+            best = ensemble.predict(self.to_beat(view))[0].max()
+            score = BeliefScore(ensemble, self.over(view, belief, float(best)))
+            return replace(near_tasks(view, tasks, score, belief, weights[:-1]), note=note)
+
+    def everywhere(self, view: View, belief: Belief, weights: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation of the ensemble at all candidates."""
+        means, stds = self.tasks.tables()
+        shift, factor = self.tasks.alignment(view.trials.data()[1])
+        shifts, factors = np.where(self.tasks.ours, shift, 0.0), np.where(self.tasks.ours, factor, 1.0)
+        mean, std = view.everywhere(belief)
+        w = weights[:-1]
+        total = weights[-1] * mean + w @ shifts + (w * factors) @ means
+        others = np.einsum("i,ij,ij->j", (w * factors) ** 2, stds, stds)
+        return total, np.sqrt((weights[-1] * std) ** 2 + others)
+
+    def over(self, view: View, belief: Belief, best: float) -> Acquisition:
+        """Return the upper bound, or the improvement over a value."""
+        if self.width is not None:
+            return UpperBound(view.deviations(self.width, belief))
+        return LogImprovement(best, 1e-10 * view.prior_std(belief.gp))
+
+    def to_beat(self, view: View) -> Array:
+        """Return where the value to beat is looked for, encoded: measured points, before any the tasks' best ones."""
+        X = view.trials.data()[0]
+        if not len(X):
+            best = self.tasks.best_points(range(len(self.tasks)))
+            X = np.array(best) if best else view.domain.design(16, view.stream("initial", 0))
+        return view.domain.encode(X)
+
+
 class RGPE(TransferPolicy):
     """Expected improvement of a ranking-weighted ensemble of the target's model and those of earlier tasks.
 
@@ -166,7 +272,7 @@ class RGPE(TransferPolicy):
     ----------
     domain : Box, Candidates or Space
         Where points may lie.
-    tasks : sequence of Task or Surrogate
+    tasks : sequence of Task or Predictor
         What was measured before, or models of it.
     scaling : {"task", "pooled", None}
         "task" moves every task to the mean and spread of the target's values; the other two leave them as they are.
@@ -195,11 +301,13 @@ class RGPE(TransferPolicy):
     (np.True_, (2,))
     """
 
+    takes = staticmethod(predicts)
+
     def __init__(
         self,
         domain: Domain,
         *,
-        tasks: Sequence[Task | Surrogate],
+        tasks: Sequence[Task | Predictor],
         scaling: str | None = "task",
         acquisition: str = "improvement",
         width: Width | None = None,
@@ -212,9 +320,13 @@ class RGPE(TransferPolicy):
         self.acquisition = one_of(acquisition, "acquisition", ("improvement", "bound"))
         self.width, self.samples = given_or(width, Constant(2.0)), whole(samples, "samples", 1)
         self.guard, self.joint = guard, joint
-
-    def _takes(self, task: Any) -> bool:
-        return callable(getattr(task, "predict", None))
+        self.rule: RankingEnsemble = RankingEnsemble(
+            self.models,
+            self.width if acquisition == "bound" else None,
+            samples=self.samples,
+            guard=guard,
+            joint=joint,
+        )
 
     @property
     def weights(self) -> Array:
@@ -229,94 +341,9 @@ class RGPE(TransferPolicy):
     @property
     def weight_history(self) -> Array:
         """The weights behind every query that the rule chose, the target's last, shape (queries, M + 1)."""
-        return np.array([note["weights"] for note in self._by_rule()]).reshape(-1, len(self.tasks) + 1)
+        notes = by_rule(self.trials)
+        return np.array([note["weights"] for note in notes]).reshape(-1, len(self.tasks) + 1)
 
     def _latest(self) -> Array:
-        notes = self._by_rule()
-        return np.array(notes[-1]["weights"]) if notes else self._equal()
-
-    def _equal(self) -> Array:
-        return np.full(len(self.tasks) + 1, 1.0 / (len(self.tasks) + 1))
-
-    # -- weighing ----------------------------------------------------------------------------------------------------
-
-    def _weigh(self, step: int) -> Array:
-        X, y, _ = self._data()
-        if len(y) < FEWEST:
-            return self._equal()
-        rng, E = self.stream("ranking", step), self.domain.encode(X)
-        losses = np.zeros((len(self.tasks) + 1, self.samples), dtype=np.intp)
-        size = max(1, BLOCK // len(y) ** 2)
-        blocks = [slice(start, min(start + size, self.samples)) for start in range(0, self.samples, size)]
-        for i, model in enumerate(self._surrogates()):
-            f = self._draws(model, E, rng)
-            for part in blocks:
-                losses[i, part] = misranked(f[part, None, :] - f[part, :, None], y)
-        posterior = self.posterior()
-        own = posterior.members[0] if isinstance(posterior, MixturePosterior) else posterior
-        for part in blocks:
-            losses[-1, part] = misranked(leave_one_out(own, part.stop - part.start, rng), y)
-        return ranking_weights(losses, guard=self.guard)
-
-    def _draws(self, model: Surrogate, E: Array, rng: np.random.Generator) -> Array:
-        """Draws of a model at the measured points, shape (samples, n); joint where the model can."""
-        sample = getattr(model, "sample", None)
-        if self.joint and sample is not None:
-            return np.asarray(sample(E, self.samples, rng))
-        mean, std = model.predict(E)
-        return mean + std * rng.standard_normal((self.samples, len(E)))
-
-    # -- choosing ----------------------------------------------------------------------------------------------------
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return UpperBound(self._deviations(self.width, self._round(), belief))
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        weights = self._weigh(step)
-        note = {"weights": weights.tolist()}
-        with self._hallucinated() as belief:
-            if isinstance(self.domain, Candidates):
-                mean, std = self._combined(belief, weights)
-                rows = self._rows()
-                best = mean[rows].max() if len(rows) else mean.max()
-                chosen = self._best_candidate(self._over(belief, step, float(best)).value(mean, std), step)
-                return replace(chosen, note=note)
-            posterior, (shift, factor) = cast(Posterior, belief), self._alignment()
-            parts = [
-                (float(w), *((shift, factor) if isinstance(task, Task) else (0.0, 1.0)), model)
-                for w, task, model in zip(weights, self.tasks, self._surrogates(), strict=False)
-                if w > 0
-            ]
-            ensemble = Ensemble([*parts, (float(weights[-1]), 0.0, 1.0, posterior)], self.domain.extent())
-            acquisition = self._over(belief, step, float(ensemble.predict(self._to_beat())[0].max()))
-            score = PosteriorScore(cast(Posterior, ensemble), acquisition)
-            return replace(self._best_near_tasks(score, posterior, step, weights[:-1]), note=note)
-
-    def _combined(self, belief: Posterior | GridPosterior, weights: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of the ensemble at all candidates."""
-        means, stds = self._tables()
-        shift, factor = self._alignment()
-        ours = np.array([isinstance(task, Task) for task in self.tasks])
-        shifts, factors = np.where(ours, shift, 0.0), np.where(ours, factor, 1.0)
-        mean, std = self._everywhere(belief)
-        w = weights[:-1]
-        total = weights[-1] * mean + w @ shifts + (w * factors) @ means
-        others = np.einsum("i,ij,ij->j", (w * factors) ** 2, stds, stds)
-        return total, np.sqrt((weights[-1] * std) ** 2 + others)
-
-    def _over(self, belief: Posterior | GridPosterior, step: int, best: float) -> Acquisition:
-        if self.acquisition == "bound":
-            return self._acquisition(belief, step)
-        return LogImprovement(best, 1e-10 * self._prior_std(belief.gp))
-
-    def _to_beat(self) -> Array:
-        """Where the value to beat is looked for, encoded: measured points, before any the best ones of the tasks."""
-        X = self._data()[0]
-        if not len(X):
-            best = [
-                points[int(np.argmax(cast(Task, task).y))]
-                for task, points in zip(self.tasks, self._points, strict=True)
-                if points is not None
-            ]
-            X = np.array(best) if best else self.domain.design(16, self.stream("initial"))
-        return self.domain.encode(X)
+        notes = by_rule(self.trials)
+        return np.array(notes[-1]["weights"]) if notes else self.rule.equal()

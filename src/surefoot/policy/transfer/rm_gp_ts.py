@@ -19,28 +19,86 @@ Cost of one ask that follows the tasks: O(M N F min(N, F)), F features, and one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.belief.fourier import FourierFeatures, WeightPosterior
 from surefoot.belief.gp import GP
-from surefoot.belief.posterior import EXACT, Posterior
-from surefoot.domain import Candidates
-from surefoot.loop.policy import Proposal
-from surefoot.policy.thompson import ThompsonSampling
-from surefoot.policy.transfer.rm_gp_ucb import NOTHING, RobustTransfer
+from surefoot.belief.posterior import EXACT
+from surefoot.domain import Domain
+from surefoot.loop.types import Proposal
+from surefoot.policy.thompson import PosteriorDraw, check_drawable, jointly
+from surefoot.policy.transfer.base import near_tasks
+from surefoot.policy.transfer.learning import Learning
+from surefoot.policy.transfer.models import TaskModels
+from surefoot.policy.transfer.rm_gp_ucb import NOTHING, RobustOptions, RobustTransfer
 from surefoot.policy.transfer.tasks import Task
+from surefoot.policy.view import View
 
-__all__ = ["RMGPTS"]
+__all__ = ["RMGPTS", "FollowTasks"]
 
 Array = NDArray[np.float64]
 
 
-class RMGPTS(RobustTransfer, ThompsonSampling):
+class FollowTasks:
+    """With probability 1 − ν_t: x_t = argmax f, f ~ the target's posterior; else x_t = argmax Σᵢ ωᵢ fᵢ.
+
+    Parameters
+    ----------
+    tasks : TaskModels
+        The earlier tasks.
+    learning : Learning
+        ω and ν.
+    own : PosteriorDraw
+        Thompson sampling of the target.
+
+    >>> from surefoot import Box
+    >>> policy = RMGPTS(Box([(0.0, 1.0)]), tasks=[Task([0.1, 0.5], [1.0, 2.0])], features=128, seed=0)
+    >>> policy.rule.draw(np.ones(1), np.random.default_rng(0))(np.zeros((3, 1))).shape
+    (3,)
+    """
+
+    def __init__(self, tasks: TaskModels, learning: Learning, own: PosteriorDraw) -> None:
+        self.tasks, self.learning, self.own = tasks, learning, own
+
+    def propose(self, view: View) -> Proposal:
+        """Learn from the last measurement, choose between target and tasks, and maximize a draw."""
+        nu, weights, note = self.learning.learn(view)
+        if not view.stream("branch", view.step).random() < nu:
+            return replace(self.own.propose(view), note=note)
+        draw = self.draw(weights, view.stream("task draws", view.step))
+        if view.domain.listed:
+            values = draw(view.domain.enumerate())
+            return Proposal(index=view.search(lambda at: values[at]).row, note=note)
+        with view.hallucinated() as belief:
+            return replace(near_tasks(view, self.tasks, draw, belief, weights), note=note)
+
+    def draw(self, weights: Array, rng: np.random.Generator) -> _TaskDraw:
+        """Draw one function Σᵢ ωᵢ fᵢ."""
+        tasks, dimension = self.tasks, self.tasks.domain.encoded_dimension
+        one = tasks.gp.every is None or tasks.share_hyperparameters
+        parts: list[tuple[FourierFeatures, Array]] = []
+        for i in np.flatnonzero(weights > NOTHING):
+            gp, task = cast(GP, tasks.gps()[i]), cast(Task, tasks.tasks[i])
+            new = not (one and parts)  # tasks of one kernel share the features, and the sum is a single function
+            features = FourierFeatures(gp.kernel, dimension, self.own.features, rng) if new else parts[0][0]
+            E = tasks.inputs(int(i))
+            given = np.full(len(E), np.nan) if task.noise is None else task.noise
+            noise = np.maximum(np.where(np.isnan(given), gp.noise, given), EXACT * features.variance)
+            drawn = weights[i] * WeightPosterior(features(E), tasks.values(task) - gp.mean, noise).draw(1, rng)[0]
+            if new:
+                parts.append((features, drawn))
+            else:
+                parts[0] = (features, parts[0][1] + drawn)
+        # A constant that differs between tasks shifts the sum everywhere alike.
+        return _TaskDraw(parts)
+
+
+class RMGPTS(RobustTransfer):
     """Thompson sampling that follows the draws of earlier tasks with probability ν_t; see the module's page.
 
     Parameters
@@ -59,41 +117,15 @@ class RMGPTS(RobustTransfer, ThompsonSampling):
     np.True_
     """
 
-    def _check_drawable(self) -> None:
-        # Draws of the tasks are always Fourier features, whatever the domain.
-        exact, self._exact = self._exact, False
-        super()._check_drawable()
-        self._exact = exact
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        nu, weights, note = self._learn()
-        if not self.stream("branch", step).random() < nu:
-            return replace(super()._rule(step, context), note=note)
-        draw = self._draw(weights, step)
-        if isinstance(self.domain, Candidates):
-            return replace(self._best_candidate(draw(self.domain.points), step), note=note)
-        with self._hallucinated() as belief:
-            return replace(self._best_near_tasks(draw, cast(Posterior, belief), step, weights), note=note)
-
-    def _draw(self, weights: Array, step: int) -> _TaskDraw:
-        """One function Σᵢ ωᵢ fᵢ."""
-        rng, dimension = self.stream("task draws", step), self.domain.encoded_dimension
-        one = self.gp.every is None or self.share_hyperparameters
-        parts: list[tuple[FourierFeatures, Array]] = []
-        for i in np.flatnonzero(weights > NOTHING):
-            gp, task = cast(GP, self._gps()[i]), cast(Task, self.tasks[i])
-            new = not (one and parts)  # tasks of one kernel share the features, and the sum is a single function
-            features = FourierFeatures(gp.kernel, dimension, self.features, rng) if new else parts[0][0]
-            E = self.domain.encode(cast(Array, self._points[i]))
-            given = np.full(len(E), np.nan) if task.noise is None else task.noise
-            noise = np.maximum(np.where(np.isnan(given), gp.noise, given), EXACT * features.variance)
-            drawn = weights[i] * WeightPosterior(features(E), self._values(task) - gp.mean, noise).draw(1, rng)[0]
-            if new:
-                parts.append((features, drawn))
-            else:
-                parts[0] = (features, parts[0][1] + drawn)
-        # A constant that differs between tasks shifts the sum everywhere alike.
-        return _TaskDraw(parts)
+    def __init__(
+        self, domain: Domain, *, tasks: Sequence[Task], features: int = 1024, **options: Unpack[RobustOptions]
+    ) -> None:
+        super().__init__(domain, tasks=tasks, **options)
+        own = PosteriorDraw(features)
+        self.features = own.features
+        check_drawable(self.gp, domain.encoded_dimension)  # draws of the tasks are Fourier features on every domain
+        self.surrogate.rows.listed = jointly(domain)
+        self.rule = FollowTasks(self.models, self.learning, own)
 
 
 class _TaskDraw:

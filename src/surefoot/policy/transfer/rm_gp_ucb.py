@@ -38,93 +38,45 @@ about 60 batched predictions of every task that still matters, O(M min(N, max_po
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Unpack, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from surefoot.arguments import not_negative, one_of, open_unit
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
-from surefoot.loop.policy import Proposal
+from surefoot.arguments import one_of, whole
+from surefoot.domain import Box, Candidates, Domain, Space
+from surefoot.loop.types import Proposal
 from surefoot.loop.widths import Constant, Finite, Logarithmic, Width, given_or
-from surefoot.policy.base import Acquisition
-from surefoot.policy.transfer.base import TransferOptions, TransferPolicy, in_blocks
+from surefoot.policy.acquisition import Acquisition
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.transfer.base import (
+    HeadStart,
+    TargetSurrogate,
+    TransferOptions,
+    by_rule,
+    checked_tasks,
+    near_tasks,
+)
+from surefoot.policy.transfer.learning import Learning
+from surefoot.policy.transfer.models import TaskModels, in_blocks
 from surefoot.policy.transfer.tasks import Task
-from surefoot.policy.ucb.gp_ucb import UpperBound
+from surefoot.policy.ucb.gp_ucb import UpperBound, UpperConfidence
+from surefoot.policy.view import View
 
 __all__ = [
     "RMGPUCB",
     "RobustOptions",
     "RobustTransfer",
-    "Task",
+    "WeightedBound",
     "WeightedScore",
-    "entropic_weights",
-    "gap_estimates",
-    "next_influence",
+    "checked_schedule",
+    "task_deviations",
 ]
 
 Array = NDArray[np.float64]
 NOTHING = 1e-12  # a task of less influence is not asked; when none has more, this is GP-UCB
-
-
-def gap_estimates(
-    mean: ArrayLike, std: ArrayLike, y: ArrayLike, starts: ArrayLike, width: float, *, aggregate: str = "mean"
-) -> Array:
-    """Return how far each task may be from the target, shape (M,) (Lemma 7.1 without its noise term).
-
-    Parameters
-    ----------
-    mean, std : array of shape (S,)
-        The target's posterior at the measured points of all tasks, one task after the other.
-    y : array of shape (S,)
-        The values measured there in the tasks.
-    starts : array of shape (M,)
-        Where each task begins.
-    width : float
-        β^½, standard deviations of the target.
-    aggregate : {"mean", "max"}
-        Over the measurements of a task.
-
-    >>> gap_estimates([0.0, 0.0, 1.0], [0.0, 0.1, 0.1], [1.0, -2.0, 1.0], [0, 2], 2.0)
-    array([1.6, 0.2])
-    >>> gap_estimates([0.0, 0.0, 1.0], [0.0, 0.1, 0.1], [1.0, -2.0, 1.0], [0, 2], 2.0, aggregate="max")
-    array([2.2, 0.2])
-    """
-    # max(|y − U|, |y − L|) with U, L = μ ± wσ is |y − μ| + wσ.
-    gaps = np.abs(np.asarray(y) - np.asarray(mean)) + width * np.asarray(std)
-    begin = np.asarray(starts, dtype=np.intp)
-    if aggregate == "max":
-        largest: Array = np.maximum.reduceat(gaps, begin)
-        return largest
-    means: Array = np.add.reduceat(gaps, begin) / np.diff([*begin.tolist(), len(gaps)])
-    return means
-
-
-def entropic_weights(losses: ArrayLike) -> Array:
-    """Return the weights of tasks with these total losses, times the learning rate: ωᵢ ∝ exp(−lossᵢ) (7.4).
-
-    >>> entropic_weights([0.0, 0.0, 2000.0])
-    array([0.5, 0.5, 0. ])
-    """
-    exponent = -np.asarray(losses, dtype=np.float64)
-    raw = np.exp(exponent - exponent.max())
-    weights: Array = raw / raw.sum()
-    return weights
-
-
-def next_influence(nu: float, gap: float, *, decay: float, sensitivity: float) -> float:
-    """Return ν_t from ν_{t−1} and the weighted gap: ν · min(r, gap^(−ε)); r where the gap is unknown (NaN).
-
-    >>> next_influence(1.0, 0.5, decay=0.7, sensitivity=0.7)
-    0.7
-    >>> round(next_influence(1.0, 8.0, decay=0.7, sensitivity=0.7), 4)
-    0.2333
-    """
-    return nu * min(decay, gap**-sensitivity) if gap > 1 else nu * decay  # below 1 the power exceeds any r
 
 
 class WeightedScore:
@@ -142,7 +94,7 @@ class WeightedScore:
     array([0.5, 0.5])
     """
 
-    def __init__(self, parts: Sequence[tuple[float, Posterior, Acquisition]]) -> None:
+    def __init__(self, parts: Sequence[tuple[float, Any, Acquisition]]) -> None:
         self.parts = list(parts)
 
     def __call__(self, E: Array) -> Array:
@@ -160,6 +112,85 @@ class WeightedScore:
             total += weight * value
             slope += (weight * by_mean)[:, None] * mean_gradient + (weight * by_std)[:, None] * std_gradient
         return total, slope
+
+
+class WeightedBound:
+    """x_t = argmax ν_t Σᵢ ωᵢ [μ̄ᵢ(x) + τ^½ σ̄ᵢ(x)] + (1 − ν_t) [μ_{t−1}(x) + β_t^½ σ_{t−1}(x)]  (7.1).
+
+    Parameters
+    ----------
+    tasks : TaskModels
+        μ̄ᵢ, σ̄ᵢ.
+    learning : Learning
+        ω and ν.
+    width, task_width : width
+        β_t^½ and τ^½.
+
+    >>> policy = RMGPUCB(Candidates([0.0, 0.5, 1.0]), tasks=[Task([0.1, 0.5], [1.0, 2.0])], seed=0)
+    >>> policy.rule.bounds.shape
+    (1, 3)
+    """
+
+    def __init__(self, tasks: TaskModels, learning: Learning, width: Width, task_width: Width) -> None:
+        self.tasks, self.learning, self.task_width = tasks, learning, task_width
+        self.target = UpperConfidence(width)
+        self._bounds: Array | None = None
+
+    @property
+    def bound(self) -> UpperBound:
+        """μ̄ + τ^½ σ̄."""
+        domain = self.tasks.domain
+        return UpperBound(self.task_width(1, size=domain.size, dimension=domain.dimension))
+
+    @property
+    def bounds(self) -> Array:
+        """The bound of every task at every candidate, shape (M, size), made once."""
+        if self._bounds is None:
+            tasks, bound = self.tasks, self.bound
+            rows = (in_blocks(tasks.model(i), tasks.domain.enumerate()) for i in range(len(tasks)))
+            self._bounds = np.stack([bound.value(*row) for row in rows])
+        return self._bounds
+
+    def propose(self, view: View) -> Proposal:
+        """Learn from the last measurement, and return the point of the highest weighted bound."""
+        nu, weights, note = self.learning.learn(view)  # (7.2) to (7.4)
+        if nu * weights.max() <= NOTHING:
+            return replace(self.target.propose(view), note=note)
+        factor = self.tasks.alignment(view.trials.data()[1])[1]  # the shift is the same everywhere
+        with view.hallucinated() as belief:
+            target = self.target.acquisition(view, belief)
+            if view.domain.listed:
+                values = nu * factor * (weights @ self.bounds)
+                values += (1.0 - nu) * target.value(*view.everywhere(belief))  # (7.1) at all candidates
+                return replace(view.highest(lambda at: values[at], belief), note=note)
+            models, bound = self.tasks.models(), self.bound
+            parts: list[tuple[float, Any, Acquisition]] = [
+                (nu * factor * weights[i], models[i], bound) for i in np.flatnonzero(nu * weights > NOTHING)
+            ]
+            score = WeightedScore([*parts, (1.0 - nu, belief, target)])  # (7.1)
+            return replace(near_tasks(view, self.tasks, score, belief, weights), note=note)
+
+
+def task_deviations(schedule: str, domain: Domain, tasks: int, confidence: float) -> Width:
+    """Return τ^½ as a schedule says: 1, or √(2 log(3 |X| M/δ)) of Theorem 7.1.
+
+    >>> from surefoot import Box
+    >>> task_deviations("practical", Box([(0.0, 1.0)]), 3, 0.95)
+    Constant(value=1.0)
+    """
+    chance = 3.0 * (domain.size or 1) * tasks / (1.0 - confidence)
+    return Constant(1.0 if schedule == "practical" else math.sqrt(2.0 * math.log(chance)))
+
+
+def checked_schedule(schedule: str, domain: Domain) -> str:
+    """Return a schedule of widths, or refuse one that a domain does not have.
+
+    >>> checked_schedule("theory", Candidates([0.0, 1.0]))
+    'theory'
+    """
+    if one_of(schedule, "schedule", ("practical", "theory")) == "theory" and domain.size is None:
+        raise ValueError("schedule='theory' counts the points of a finite domain; use 'practical', or give width=")
+    return schedule
 
 
 class RobustOptions(TransferOptions, total=False):
@@ -180,23 +211,23 @@ class RobustOptions(TransferOptions, total=False):
     include_noise_correction: bool
 
 
-@dataclass(frozen=True)
-class _Learned:
-    """What the queries so far have taught about the tasks."""
-
-    losses: Array  # summed, times the learning rate
-    nu: float
-    asks: int = 0
-    measured: int = 0  # measurements of the target behind the last gaps
-    gaps: Array | None = None
-
-
-class RobustTransfer(TransferPolicy):
+class RobustTransfer(ModelPolicy):
     """Base of :class:`RMGPUCB` and :class:`~surefoot.policy.transfer.rm_gp_ts.RMGPTS`: gaps, weights, influence.
+
+    Attributes
+    ----------
+    models : TaskModels
+        The earlier tasks and what they predict.
+    learning : Learning
+        What the queries so far have taught about them.
 
     >>> isinstance(RMGPUCB.weight_history, property)
     True
     """
+
+    domains = (Box, Candidates, Space)
+    valued: ClassVar[tuple[str, ...]] = ("tasks",)
+    ignores_pending = True  # what earlier tasks say knows nothing of the points under way
 
     def __init__(
         self,
@@ -204,6 +235,9 @@ class RobustTransfer(TransferPolicy):
         *,
         tasks: Sequence[Task],
         scaling: str | None = "pooled",
+        head_start: int = 2,
+        share_hyperparameters: bool = False,
+        max_points: int | None = None,
         width: Width | None = None,
         schedule: str = "practical",
         learning_rate: float = 1.0,
@@ -213,130 +247,79 @@ class RobustTransfer(TransferPolicy):
         gap: str = "mean",
         weight_rule: str = "simplified",
         include_noise_correction: bool = False,
-        **options: Unpack[TransferOptions],
+        **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, tasks=tasks, scaling=scaling, **options)
-        self.schedule = one_of(schedule, "schedule", ("practical", "theory"))
-        if schedule == "theory" and domain.size is None:
-            raise ValueError("schedule='theory' counts the points of a finite domain; use 'practical', or give width=")
-        if not not_negative(influence, "influence") <= 1.0:
-            raise ValueError(f"influence must lie between 0 and 1, got {influence!r}")
-        self.gap = one_of(gap, "gap", ("mean", "max"))
-        self.weight_rule = one_of(weight_rule, "weight_rule", ("simplified", "exact"))
-        self.learning_rate = not_negative(learning_rate, "learning_rate")
-        self.decay, self.sensitivity = open_unit(decay, "decay"), not_negative(sensitivity, "sensitivity")
-        self.influence, self.include_noise_correction = float(influence), include_noise_correction
+        super().__init__(domain, **options)
+        self.tasks = checked_tasks(tasks, type(self).__name__)
+        self.models = TaskModels(
+            domain,
+            self.tasks,
+            self.gp,
+            scaling=scaling,
+            share_hyperparameters=share_hyperparameters,
+            max_points=max_points,
+        )
+        self.scaling, self.max_points = self.models.scaling, self.models.max_points
+        self.head_start, self.share_hyperparameters = whole(head_start, "head_start"), share_hyperparameters
+        self.surrogate = TargetSurrogate(self.trials, self.gp, self.stream, self.models)
+        self.start = HeadStart(self.head_start, self.start)
+        self.schedule = checked_schedule(schedule, domain)
         # β_t = 2 log(|X| t² π²/2δ) is the usual one with δ/3 (Theorem 7.1).
         usual = Logarithmic(0.2) if schedule == "practical" else Finite(1.0 - (1.0 - self.confidence) / 3.0)
         self.width = given_or(width, usual)
-        self._lengths = np.array([len(task) for task in tasks])
-        self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]])
-        self._folded: tuple[Any, _Learned] | None = None
-        self._places: Array | None = None
-
-    # -- what is known about the tasks -------------------------------------------------------------------------------
+        self.learning = Learning(
+            self.trials,
+            self.models,
+            width=self.width,
+            confidence=self.confidence,
+            learning_rate=learning_rate,
+            decay=decay,
+            sensitivity=sensitivity,
+            influence=influence,
+            gap=gap,
+            weight_rule=weight_rule,
+            include_noise_correction=include_noise_correction,
+        )
+        learning = self.learning
+        self.learning_rate, self.decay, self.sensitivity = learning.learning_rate, learning.decay, learning.sensitivity
+        self.influence, self.gap, self.weight_rule = learning.influence, learning.gap, learning.weight_rule
+        self.include_noise_correction = learning.include_noise_correction
 
     @property
     def weights(self) -> Array:
         """The weights ω of the tasks behind the latest query, shape (M,); uniform before the first."""
-        return entropic_weights(self._fold().losses)
+        return self.learning.weights
 
     @property
     def nu(self) -> float:
         """The influence ν of the tasks on the latest query, between 0 and 1."""
-        return self._fold().nu
+        return self.learning.nu
 
     @property
     def gaps(self) -> Array:
         """The estimated gaps behind the latest query, shape (M,), in units of the scale; NaN before the first."""
-        gaps = self._fold().gaps
-        return np.full(len(self.tasks), np.nan) if gaps is None else gaps.copy()
+        return self.learning.gaps
 
     @property
     def weight_history(self) -> Array:
         """The weights behind every query that the rule chose, shape (queries, M)."""
-        rows, total = [], np.zeros(len(self.tasks))
-        for note in self._by_rule():
-            total = total + self._loss(note)
-            rows.append(entropic_weights(total))
-        return np.array(rows).reshape(-1, len(self.tasks))
+        return self.learning.weight_history
 
     @property
     def nu_history(self) -> Array:
         """The influence ν of the tasks on every query that the rule chose, shape (queries,)."""
-        return np.array([note["nu"] for note in self._by_rule()])
+        return self.learning.nu_history
 
-    def _loss(self, note: Mapping[str, Any]) -> Array:
-        """Losses, times the learning rate, of one query: 0 where no new measurement was there to learn from."""
-        if "gaps" not in note:
-            return np.zeros(len(self.tasks))
-        gaps = np.array(note["gaps"])
-        if self.weight_rule == "simplified":
-            return self.learning_rate * gaps
-        # l_i = 2 N_i^(3/2) √(2σ² log(6 N_i/δ)) + gap_i N_i^(3/2) (Prop. 7.1), with η = learning_rate/N^(3/2).
-        noisy = 2.0 * np.sqrt(2.0 * note["noise"] * np.log(6.0 * self._lengths / (1.0 - self.confidence)))
-        losses: Array = self.learning_rate * (self._lengths / self._lengths.max()) ** 1.5 * (noisy + gaps)
-        return losses
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments as strict JSON; many numbers of many tasks are stored by their hashes."""
+        return self.models.stored(super().config(), self._arguments["tasks"])
 
-    def _fold(self) -> _Learned:
-        """What follows from the notes of all queries; only those since the last call are looked at."""
-        learned = _Learned(np.zeros(len(self.tasks)), self.influence)
-        done = 0
-        if self._folded is not None:
-            last, before = self._folded
-            # An ask that failed half-way takes its queries back: go on only behind the very same query.
-            if last.id < len(self._queries) and self._queries[last.id] is last:
-                learned, done = before, last.id + 1
-        for query in self._queries[done:]:
-            note = query.note
-            if "nu" not in note:  # a design point teaches through the next gaps; the influence decays all the same
-                nu = next_influence(learned.nu, math.nan, decay=self.decay, sensitivity=self.sensitivity)
-                learned = replace(learned, nu=nu) if learned.asks else learned
-                continue
-            fresh = "gaps" in note
-            learned = _Learned(
-                learned.losses + self._loss(note),
-                note["nu"],
-                learned.asks + 1,
-                note["n"] if fresh else learned.measured,
-                np.array(note["gaps"]) if fresh else learned.gaps,
-            )
-        if self._queries:
-            self._folded = (self._queries[-1], learned)
-        return learned
+    def _cache(self) -> dict[str, Any]:
+        return {**super()._cache(), **(self.models.cache() if by_rule(self.trials) else {})}
 
-    def _learn(self) -> tuple[float, Array, dict[str, Any]]:
-        """Influence and weights for the next query, and the note to remember them by."""
-        before, note = self._fold(), {}
-        measured = len(self._data()[1])
-        if measured > before.measured:
-            gaps, noise = self._estimate()
-            note = {"n": measured, "gaps": gaps.tolist(), "noise": noise}
-        else:
-            gaps = np.full(len(self.tasks), np.nan) if before.gaps is None else before.gaps
-        weights = entropic_weights(before.losses + self._loss(note))
-        nu = self.influence
-        if before.asks:
-            # The gap of this round is not known before its measurement: the last one serves.
-            nu = next_influence(before.nu, float(weights @ gaps), decay=self.decay, sensitivity=self.sensitivity)
-        return nu, weights, {"nu": nu, **note}
-
-    def _estimate(self) -> tuple[Array, float]:
-        """Gaps of all tasks (M,), and the noise variance, in units of the scale."""
-        posterior = self.posterior()
-        if self._places is None:
-            self._places = np.vstack([self._places_of(i) for i in range(len(self.tasks))])
-        mean, std = in_blocks(posterior, self._places)
-        shift, factor = self._alignment()
-        y = shift + factor * np.concatenate([self._values(cast(Task, task)) for task in self.tasks])
-        width = self._deviations(self.width, len(self._observations) + 1, posterior)
-        gaps = gap_estimates(mean, std, y, self._starts, width, aggregate=self.gap)
-        noise = posterior.gp.noise
-        if self.include_noise_correction:
-            # √(2σ² log(2 Σ N_i/δ')) (Lemma 7.1): the same for all tasks, so the weights do not see it.
-            gaps = gaps + math.sqrt(2.0 * noise * math.log(2.0 * len(y) / (1.0 - self.confidence)))
-        scale = 1.0 if self.scaling is None else self._pool[1] * factor
-        return gaps / scale, noise / scale**2
+    def _restore(self, cache: dict[str, Any]) -> None:
+        super()._restore(cache)
+        self.models.restore(cache)
 
 
 class RMGPUCB(RobustTransfer):
@@ -390,32 +373,6 @@ class RMGPUCB(RobustTransfer):
         **options: Unpack[RobustOptions],
     ) -> None:
         super().__init__(domain, tasks=tasks, **options)
-        chance = 3.0 * (domain.size or 1) * len(tasks) / (1.0 - self.confidence)
-        usual = Constant(1.0 if self.schedule == "practical" else math.sqrt(2.0 * math.log(chance)))
+        usual = task_deviations(self.schedule, domain, len(self.tasks), self.confidence)
         self.task_width = given_or(task_width, usual, "task_width")
-        self._bounds: Array | None = None
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return UpperBound(self._deviations(self.width, self._round(), belief))
-
-    def _task_bound(self) -> UpperBound:
-        return UpperBound(self.task_width(1, size=self.domain.size, dimension=self.domain.dimension))
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        nu, weights, note = self._learn()
-        if nu * weights.max() <= NOTHING:
-            return replace(super()._rule(step, context), note=note)
-        factor = self._alignment()[1]  # the shift is the same everywhere
-        with self._hallucinated() as belief:
-            target, bound = self._acquisition(belief, step), self._task_bound()
-            if isinstance(self.domain, Candidates):
-                if self._bounds is None:  # mean + width · std of every task at every candidate, made once
-                    rows = (in_blocks(self._model(i), self.domain.points) for i in range(len(self.tasks)))
-                    self._bounds = np.stack([bound.value(*row) for row in rows])
-                values = nu * factor * (weights @ self._bounds)
-                values += (1.0 - nu) * target.value(*self._everywhere(belief))
-                return replace(self._best_candidate(values, step), note=note)
-            posterior, models = cast(Posterior, belief), cast(list[Posterior], self._surrogates())
-            parts = [(nu * factor * weights[i], models[i], bound) for i in np.flatnonzero(nu * weights > NOTHING)]
-            score = WeightedScore([*parts, (1.0 - nu, posterior, target)])  # (7.1)
-            return replace(self._best_near_tasks(score, posterior, step, weights), note=note)
+        self.rule = WeightedBound(self.models, self.learning, self.width, self.task_width)

@@ -27,23 +27,31 @@ Cost of one ask: that of :mod:`surefoot.policy.improvement` plus the predictions
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Unpack, cast
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.arguments import one_of, positive
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
-from surefoot.loop.policy import Proposal
-from surefoot.policy.base import Acquisition
-from surefoot.policy.improvement import ExpectedImprovement
-from surefoot.policy.transfer.base import Surrogate, TransferOptions, TransferPolicy, slopes
+from surefoot.arguments import not_negative, one_of, positive
+from surefoot.belief.protocol import Belief
+from surefoot.domain import Domain
+from surefoot.loop.types import Proposal
+from surefoot.policy.acquisition import Acquisition
+from surefoot.policy.improvement import Improvement, LogImprovement
+from surefoot.policy.transfer.base import (
+    TransferOptions,
+    TransferPolicy,
+    by_rule,
+    near_tasks,
+    predicts,
+)
+from surefoot.policy.transfer.models import Predictor, TaskModels, slopes
 from surefoot.policy.transfer.tasks import Task
+from surefoot.policy.view import View
 
-__all__ = ["TAF", "Transferred", "epanechnikov", "rank_distance"]
+__all__ = ["TAF", "Transferred", "TransferredImprovement", "epanechnikov", "rank_distance"]
 
 Array = NDArray[np.float64]
 OWN = 0.75  # weight of the target, the kernel's value at distance 0
@@ -90,7 +98,7 @@ class Transferred:
     ----------
     parts : sequence of (weight, factor, best, model)
         Of each task; ``factor`` brings its improvements to the target's scale, a ``best`` of −∞ counts the mean itself.
-    own : tuple of (Posterior, Acquisition), optional
+    own : tuple of (Belief, Acquisition), optional
         The target's belief and its log expected improvement; None before the first measurement.
     extent : array of shape (e,)
         Width of each encoded coordinate, for models that have no gradient of their own.
@@ -105,8 +113,8 @@ class Transferred:
 
     def __init__(
         self,
-        parts: Sequence[tuple[float, float, float, Surrogate]],
-        own: tuple[Posterior, Acquisition] | None,
+        parts: Sequence[tuple[float, float, float, Predictor]],
+        own: tuple[Belief, Acquisition] | None,
         extent: Array,
     ) -> None:
         self.parts, self.own, self.extent = list(parts), own, extent
@@ -160,14 +168,85 @@ def _small(slope: Array, value: Array, total: float) -> Array:
     return out
 
 
-class TAF(TransferPolicy, ExpectedImprovement):
+class TransferredImprovement:
+    """x_t = argmax [¾ EI(x) + Σᵢ wᵢ Iᵢ(x)] / (¾ + Σᵢ wᵢ), with wᵢ = K(dᵢ/ρ) and Iᵢ(x) = max(μᵢ(x) − bestᵢ, 0).
+
+    Parameters
+    ----------
+    tasks : TaskModels
+        μᵢ.
+    margin, distance, bandwidth
+        As of :class:`TAF`.
+    incumbents : array of shape (M,), optional
+        bestᵢ; None: the largest mean of each task at the measured points of the target.
+
+    >>> from surefoot import Box
+    >>> policy = TAF(Box([(0.0, 1.0)]), tasks=[Task([0.1, 0.5], [1.0, 2.0])], seed=0)
+    >>> policy.rule.best(np.array([[1.0, 3.0]]))
+    array([3.])
+    """
+
+    def __init__(
+        self,
+        tasks: TaskModels,
+        *,
+        margin: float = 0.0,
+        distance: str = "discordant",
+        bandwidth: float = 0.5,
+        incumbents: Array | None = None,
+    ) -> None:
+        self.tasks, self.incumbents = tasks, incumbents
+        self.distance = one_of(distance, "distance", ("discordant", "scaled_l2"))
+        self.bandwidth = positive(bandwidth, "bandwidth")
+        self.own = Improvement(LogImprovement, not_negative(margin, "margin"))
+
+    def propose(self, view: View) -> Proposal:
+        """Return the point of the highest transfer acquisition, and remember the weights."""
+        y, tasks, means = view.trials.data()[1], self.tasks, self.means(view)
+        weights = epanechnikov(rank_distance(means, y, distance=self.distance) / self.bandwidth)  # wᵢ = K(dᵢ/ρ)
+        note = {"weights": weights.tolist()}
+        best = self.best(means)
+        factors = np.where(tasks.ours, tasks.alignment(y)[1], 1.0)
+        with view.hallucinated() as belief:
+            own = self.own.acquisition(view, belief)
+            if view.domain.listed:
+                table = tasks.tables()[0]
+                gains = (weights * factors) @ (np.maximum(table - best[:, None], 0.0) if len(y) else table)
+                if len(y):
+                    gains = _together(own.value(*view.everywhere(belief)), gains, OWN + float(weights.sum()))
+                return replace(view.highest(lambda at: gains[at], belief), note=note)
+            models = tasks.models()
+            parts = [
+                (float(weights[i]), float(factors[i]), float(best[i]), models[i]) for i in np.flatnonzero(weights > 0)
+            ]
+            score = Transferred(parts, (belief, own) if len(y) else None, view.domain.extent())
+            return replace(near_tasks(view, tasks, score, belief, weights), note=note)
+
+    def best(self, means: Array) -> Array:
+        """Return bestᵢ, given the means at the measured points (M, n), shape (M,)."""
+        if not means.size:
+            return np.full(len(self.tasks), -np.inf)
+        return means.max(axis=1) if self.incumbents is None else self.incumbents
+
+    def means(self, view: View) -> Array:
+        """Return the means of all tasks at the measured points, shape (M, n)."""
+        X = view.trials.data()[0]
+        if not len(X):
+            return np.empty((len(self.tasks), 0))
+        if view.domain.listed:
+            return self.tasks.tables()[0][:, view.trials.rows]
+        E = view.domain.encode(X)
+        return np.array([model.predict(E)[0] for model in self.tasks.models()])
+
+
+class TAF(TransferPolicy):
     """Expected improvement on the target plus the improvements predicted by earlier tasks that rank alike.
 
     Parameters
     ----------
     domain : Box, Candidates or Space
         Where points may lie.
-    tasks : sequence of Task or Surrogate
+    tasks : sequence of Task or Predictor
         What was measured before, or models of it.
     distance : {"discordant", "scaled_l2"}
         How unlike a task is; the second filters nothing, see the module's page.
@@ -190,66 +269,30 @@ class TAF(TransferPolicy, ExpectedImprovement):
     (np.True_, np.True_)
     """
 
+    takes = staticmethod(predicts)
+
     def __init__(
         self,
         domain: Domain,
         *,
-        tasks: Sequence[Task | Surrogate],
+        tasks: Sequence[Task | Predictor],
         distance: str = "discordant",
         bandwidth: float = 0.5,
         scaling: str | None = "task",
+        margin: float = 0.0,
         **options: Unpack[TransferOptions],
     ) -> None:
         super().__init__(domain, tasks=tasks, scaling=scaling, **options)
-        self.distance = one_of(distance, "distance", ("discordant", "scaled_l2"))
-        self.bandwidth = positive(bandwidth, "bandwidth")
-
-    def _takes(self, task: Any) -> bool:
-        return callable(getattr(task, "predict", None))
+        self.rule = TransferredImprovement(self.models, margin=margin, distance=distance, bandwidth=bandwidth)
+        self.margin, self.distance, self.bandwidth = float(margin), distance, self.rule.bandwidth
 
     @property
     def weights(self) -> Array:
         """The weights of the tasks behind the latest query, shape (M,); 0.75 for all before the first."""
-        notes = self._by_rule()
+        notes = by_rule(self.trials)
         return np.array(notes[-1]["weights"]) if notes else np.full(len(self.tasks), OWN)
 
     @property
     def weight_history(self) -> Array:
         """The weights behind every query that the rule chose, shape (queries, M)."""
-        return np.array([note["weights"] for note in self._by_rule()]).reshape(-1, len(self.tasks))
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        X, y, _ = self._data()
-        means = self._means_at(X)  # (M, n)
-        weights = epanechnikov(rank_distance(means, y, distance=self.distance) / self.bandwidth)
-        note = {"weights": weights.tolist()}
-        best = self._best(means)
-        aligned = self._alignment()[1]
-        factors = np.array([aligned if isinstance(task, Task) else 1.0 for task in self.tasks])
-        with self._hallucinated() as belief:
-            own = self._acquisition(belief, step)
-            if isinstance(self.domain, Candidates):
-                table = self._tables()[0]
-                gains = (weights * factors) @ (np.maximum(table - best[:, None], 0.0) if len(y) else table)
-                if len(y):
-                    gains = _together(own.value(*self._everywhere(belief)), gains, OWN + float(weights.sum()))
-                return replace(self._best_candidate(gains, step), note=note)
-            posterior, models = cast(Posterior, belief), self._surrogates()
-            parts = [
-                (float(weights[i]), float(factors[i]), float(best[i]), models[i]) for i in np.flatnonzero(weights > 0)
-            ]
-            score = Transferred(parts, (posterior, own) if len(y) else None, self.domain.extent())
-            return replace(self._best_near_tasks(score, posterior, step, weights), note=note)
-
-    def _best(self, means: Array) -> Array:
-        """What the improvements of each task are counted from, shape (M,)."""
-        return means.max(axis=1) if means.size else np.full(len(self.tasks), -np.inf)
-
-    def _means_at(self, X: Array) -> Array:
-        """Means of all tasks at measured points, shape (M, n)."""
-        if not len(X):
-            return np.empty((len(self.tasks), 0))
-        if isinstance(self.domain, Candidates):
-            return self._tables()[0][:, self._rows()]
-        E = self.domain.encode(X)
-        return np.array([model.predict(E)[0] for model in self._surrogates()])
+        return np.array([note["weights"] for note in by_rule(self.trials)]).reshape(-1, len(self.tasks))

@@ -40,7 +40,7 @@ from surefoot.domain import Box, Domain
 from surefoot.errors import NotSupported
 from surefoot.loop.policy import Proposal
 from surefoot.loop.widths import Constant, Width, given_or
-from surefoot.policy.base import Acquisition, ModelOptions, ModelPolicy
+from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
 from surefoot.policy.ucb.gp_ucb import UpperBound
 
 __all__ = ["AddGPUCB", "maximize_parts"]

@@ -25,14 +25,15 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Domain
+from surefoot.belief.protocol import Belief
+from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.loop.widths import Width, given_or, usual
-from surefoot.policy.base import Acquisition, ModelOptions
-from surefoot.policy.routes.moves import MoveBelief, MoveRule
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.moves import MoveBelief
+from surefoot.policy.rule import Pointwise
+from surefoot.policy.view import View
 
-__all__ = ["GPUCB", "UpperBound"]
+__all__ = ["GPUCB", "UpperBound", "UpperConfidence"]
 
 Array = NDArray[np.float64]
 
@@ -56,7 +57,25 @@ class UpperBound:
         return self.value(mean, std), np.ones_like(mean), np.full_like(std, self.width)
 
 
-class GPUCB(MoveRule):
+class UpperConfidence(Pointwise):
+    """Algorithm 1, line 3: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x).
+
+    >>> from surefoot.loop.widths import Constant
+    >>> UpperConfidence(Constant(2.0)).width
+    Constant(2.0)
+    """
+
+    def __init__(self, width: Width) -> None:
+        self.width = width
+
+    def acquisition(self, view: View, belief: Belief, ahead: int = 0) -> UpperBound:
+        return UpperBound(view.deviations(self.width, belief, ahead))
+
+    def level(self, moves: MoveBelief, belief: Belief) -> float:
+        return belief.gp.mean
+
+
+class GPUCB(ModelPolicy):
     """Measure where the upper confidence bound is highest.
 
     Parameters
@@ -78,15 +97,9 @@ class GPUCB(MoveRule):
     np.True_
     """
 
+    domains = (Box, Candidates, Space, Paths)
+
     def __init__(self, domain: Domain, *, width: Width | None = None, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
         self.width = given_or(width, usual(domain.size, self.confidence))
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return UpperBound(self._deviations(self.width, self._round(), belief))
-
-    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
-        return belief.gp.mean
-
-    def _at_stop(self, belief: Posterior, step: int, stop: int) -> Acquisition:
-        return UpperBound(self._deviations(self.width, self.journey.spent + stop + 1, belief))
+        self.rule = UpperConfidence(self.width)

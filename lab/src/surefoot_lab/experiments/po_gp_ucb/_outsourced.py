@@ -23,7 +23,7 @@ from surefoot.belief.grid import GridPosterior
 from surefoot.belief.kernels import SE
 from surefoot.belief.noisy_inputs import NoisyInputs
 from surefoot.belief.priors import Fixed, LogNormal, Prior
-from surefoot.domain.search import argmax
+from surefoot.domain.ranking import argmax
 from surefoot.loop.streams import stream
 from surefoot.loop.widths import Finite
 from surefoot.private.mechanisms import GaussianRelease

@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 from surefoot.belief.gp import GP
 from surefoot.domain import Box
 from surefoot.domain.search import maximize
-from surefoot.policy.base import PosteriorScore
+from surefoot.policy.acquisition import BeliefScore
 from surefoot.policy.transfer.tasks import Task
 from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot_lab import datasets
@@ -47,9 +47,7 @@ def problem(target: str) -> Problem:
     def f(X: Array) -> Array:
         return expit(posterior.mean(X))
 
-    x, best = maximize(
-        PosteriorScore(posterior, UpperBound(0.0)), cube, rng=np.random.default_rng(1), raw=4096, starts=32
-    )
+    x, best = maximize(BeliefScore(posterior, UpperBound(0.0)), cube, rng=np.random.default_rng(1), raw=4096, starts=32)
     spread = posterior.gp.noise
 
     def noise(X: Array) -> Array:  # that of the log-odds, seen at the accuracy

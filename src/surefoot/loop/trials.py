@@ -1,0 +1,140 @@
+"""Trials: what was asked and what came of it, as rules and beliefs read it.
+
+A policy writes its trials, from its events; everything else only reads them. Values are as the rule sees them: higher
+is better.
+
+>>> from surefoot import Box, RandomSearch
+>>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
+>>> policy.tell(policy.ask(), 2.0)
+>>> policy.trials.data()[1], len(policy.trials.pending)
+(array([2.]), 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.domain import Domain, Paths
+from surefoot.errors import Exhausted
+from surefoot.loop.direction import turned
+from surefoot.loop.journey import Journey
+from surefoot.loop.types import Observation, Outcome, Query
+
+__all__ = ["Trials"]
+
+Array = NDArray[np.float64]
+T = TypeVar("T")
+Place = tuple[Array, int | None]
+
+
+@dataclass
+class Trials:
+    """The trials of a policy, in the order of its events.
+
+    Attributes
+    ----------
+    domain : Domain
+        Where points lie.
+    events : list
+        What the policy consists of.
+    queries : list of Query
+        All that were asked.
+    pending : mapping of id to Query
+        Those neither told nor cancelled.
+    told : mapping of id to Outcome
+        What came of the others.
+    reports : mapping of id to mapping of step to value
+        Values on the way.
+    observations : list of Observation
+        All measurements in the order they were told, failed ones and unasked ones included.
+    repeats : bool
+        Whether a measured point may be asked again.
+    direction : str
+        Which way is better in the values that users see.
+    held : callable, optional
+        Returns the failed runs that are still held against their points; None: all of them are.
+    """
+
+    domain: Domain
+    events: list[dict[str, Any]] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+    pending: dict[int, Query] = field(default_factory=dict)
+    told: dict[int, Outcome] = field(default_factory=dict)
+    reports: dict[int, dict[int, float | None]] = field(default_factory=dict)
+    observations: list[Observation] = field(default_factory=list)
+    repeats: bool = True
+    direction: str = "maximize"
+    held: Callable[[], list[Observation]] | None = None
+
+    def facing(self, value: T) -> T:
+        """Return what a rule sees of something told, or a user of something found: the way is the same."""
+        faced: T = turned(value) if self.direction == "minimize" else value
+        return faced
+
+    @property
+    def successes(self) -> int:
+        """How many measurements did not fail."""
+        return sum(not o.failed for o in self.observations)
+
+    @property
+    def failures(self) -> list[Observation]:
+        """The failed runs that are still held against their points."""
+        if self.held is not None:
+            return self.held()
+        return [o for o in self.observations if o.failed]
+
+    @property
+    def unknown(self) -> list[Place]:
+        """Points, with their candidate row, that were asked for and whose value is not known: pending or failed."""
+        if self.domain.travels:
+            stops = [x for query in self.pending.values() for x in query.x]
+            stops += [x for o in self.observations for x, value in o.stops() if value is None]
+            return [(x, None) for x in stops]
+        return [(q.x, q.index) for q in self.pending.values()] + [(o.x, o.index) for o in self.failures]
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The candidates that were measured successfully, one entry for each measurement."""
+        return np.array([o.index for o in self.observations if not o.failed], dtype=np.intp)
+
+    @property
+    def journey(self) -> Journey:
+        """Where the vehicle stands on ``Paths``."""
+        return Journey.of(cast(Paths, self.domain), self.queries, self.told)
+
+    def blocked(self, spared: Callable[[], bool], *, sparing: bool = False) -> list[Place]:
+        """Return the points, with their candidate row, that must not be asked now.
+
+        These are failed ones, with ``repeats=False`` measured ones, and pending ones where the policy spares these; or
+        where the choice in hand does (``sparing``: it knows nothing of them), as long as another point is left. Failed
+        points are let in again when nothing else would be left of a finite domain.
+        """
+        pending = [(query.x, query.index) for query in self.pending.values()]
+        measured = [] if self.repeats else [(o.x, o.index) for o in self.observations if not o.failed]
+        hard = (pending if pending and (sparing or spared()) else []) + measured
+        failed = [(o.x, o.index) for o in self.failures]
+        size = self.domain.size
+        if size is not None:
+            if self.domain.count(hard) >= size:
+                if spared() or not self.repeats:
+                    raise Exhausted(f"all {size} points are pending{'' if self.repeats else ' or measured'}")
+                hard = measured
+            if self.domain.count(hard + failed) >= size:
+                failed = []
+        return hard + failed
+
+    def data(self) -> tuple[Array, Array, Array]:
+        """Return points (n, d), values (n,) and noises (n,; NaN where not given) of successful measurements.
+
+        Each measured stop of a move is one of them.
+        """
+        noises = [np.nan if o.outcome.noise is None else o.outcome.noise for o in self.observations]
+        told = zip(self.observations, noises, strict=True)
+        good = [(x, y, noise) for o, noise in told if not o.failed for x, y in o.stops() if y is not None]
+        X = np.array([x for x, _, _ in good]).reshape(len(good), self.domain.dimension)
+        return X, np.array([y for _, y, _ in good], dtype=np.float64), np.array([v for *_, v in good], dtype=np.float64)

@@ -1,0 +1,247 @@
+"""Surrogate: the belief of a policy, kept in step with its trials.
+
+When a refit is due (``gp.every``) the surrogate fits; between fits it appends measurements one by one. A fit is a pure
+function of the data and the seed, and the count at which it was made follows from the events alone, so that a rebuilt
+policy factorizes where the live one did.
+
+What the belief sees of the trials is a part of its own (:class:`Rows`: one row for each measurement), and so is how it
+is fitted (:class:`Fitter`): runs of many epochs bring other rows, earlier tasks lend another fit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.belief.gp import GP
+from surefoot.belief.grid import GridPosterior
+from surefoot.belief.listed import ListedPosterior
+from surefoot.belief.posterior import Posterior
+from surefoot.belief.protocol import Belief
+from surefoot.loop.trials import Trials
+
+__all__ = ["Data", "Fitter", "Rows", "Stream", "Surrogate"]
+
+Array = NDArray[np.float64]
+Data = tuple[Array, Array, Array | None]
+Stream = Callable[[str, int], np.random.Generator]
+
+# Noise variances, as shares of the signal's, up to which measurements count as exact. A given one is taken at its word,
+# down to what factorizing may add by itself. A fitted one so small is no evidence of noise: the prior of the automatic
+# belief alone says 1e-4, and data without noise take it further down.
+GIVEN_EXACT, FITTED_EXACT = 1e-6, 1e-3
+
+
+class Fitter(Protocol):
+    """How hyper-parameters are found: from data, and a generator that belongs to this fit.
+
+    >>> fitter: Fitter = GP().fit
+    """
+
+    def __call__(self, X: Array, y: Array, noise: Array | None, /, *, rng: np.random.Generator) -> GP:
+        """Return a GP to condition on the data."""
+
+
+class Rows:
+    """What a belief sees of the trials: one row for each measurement, or for each measured stop of a move.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
+    >>> policy.tell([0.5], 2.0)
+    >>> Rows(policy.trials).data()
+    (array([[0.5]]), array([2.]), None)
+    """
+
+    listed: bool = True
+    """Whether the rows lie on the candidates, so that the belief can be kept at all of them at once."""
+
+    def __init__(self, trials: Trials) -> None:
+        self.trials, self.domain = trials, trials.domain
+
+    def encode(self, X: Array) -> Array:
+        """Return what the belief sees of points (n, d) that could be measured."""
+        return self.domain.encode(X)
+
+    def facing(self, known: Any) -> Belief:
+        """Return the belief that rules ask: over points that could be measured."""
+        return cast(Belief, known)
+
+    def data(self) -> Data:
+        """Return all rows (n, e), their values (n,), and their noises or None."""
+        X, y, noise = self.trials.data()
+        return self.encode(X), y, None if np.isnan(noise).all() else noise
+
+    def noisiest(self, gp: GP) -> float:
+        """Return the largest variance that measurements may have under a belief."""
+        return gp.noise
+
+    def signal(self, gp: GP) -> float:
+        """Return the largest prior variance of a belief, at two corners of the domain."""
+        corners = self.domain.decode(np.stack([self.domain.lower, self.domain.upper]))
+        return float(gp.kernel.diag(self.encode(corners)).max())
+
+    def span(self, runs: int) -> int:
+        """Return how many rows the first successful measurements fill."""
+        good = [o for o in self.trials.observations if not o.failed][:runs]
+        return sum(value is not None for o in good for _, value in o.stops())
+
+
+class Surrogate:
+    """What a policy believes about its objective.
+
+    Parameters
+    ----------
+    trials : Trials
+        What was measured.
+    gp : GP
+        The prior; ``gp.every`` says when it is fitted.
+    stream : callable
+        The policy's keyed streams.
+    rows : Rows, optional
+        What the belief sees of the trials.
+    fitter : Fitter, optional
+        How it is fitted; None: by ``gp.fit``.
+    candidates : array or tensor, optional
+        All candidates as a belief over a list keeps them; None: those of the domain.
+
+    >>> from surefoot import GPUCB, Box
+    >>> policy = GPUCB(Box([(0.0, 1.0)]), seed=0)
+    >>> policy.surrogate.believe().n
+    0
+    """
+
+    def __init__(
+        self,
+        trials: Trials,
+        gp: GP,
+        stream: Stream,
+        *,
+        rows: Rows | None = None,
+        fitter: Fitter | None = None,
+        candidates: Any = None,
+    ) -> None:
+        self.trials, self.domain, self.gp, self.stream = trials, trials.domain, gp, stream
+        self.rows = Rows(trials) if rows is None else rows
+        self.fitter = gp.fit if fitter is None else fitter
+        self.candidates = candidates
+        self._fit_at: int | None = None  # number of measurements at the last fit that an ask made
+        self._scanned = 0  # events already accounted for in _fit_at
+        self._measured = 0
+        self._fits: dict[int, GP] = {}
+        self._known: Any = None  # the belief over what it sees of points, or over all candidates
+        self._known_at: int | None = None
+
+    # -- fitting -----------------------------------------------------------------------------------------------------
+
+    def due(self, n: int) -> int | None:
+        """Return the measurement count of the fit to use now: n if one is due, else that of the last an ask made."""
+        for event in self.trials.events[self._scanned :]:
+            if event["event"] == "told" and event["value"] is not None:
+                self._measured += 1
+            by_rule = event["event"] == "asked" and "initial" not in event.get("note", {})
+            if by_rule and self.gp.due(self._measured, self._fit_at):
+                self._fit_at = self._measured
+        self._scanned = len(self.trials.events)
+        return n if n and self.gp.due(n, self._fit_at) else self._fit_at
+
+    def fit(self, at: int | None) -> GP:
+        """Return the hyper-parameters found from the first ``at`` measurements; None: those of the prior."""
+        if at is None:
+            return self.gp
+        if at not in self._fits:
+            X, y, noise = self.rows.data()
+            end = self.rows.span(at)
+            found = self.fitter(X[:end], y[:end], None if noise is None else noise[:end], rng=self.stream("fit", at))
+            self._fits = {**{key: gp for key, gp in self._fits.items() if key == self._fit_at}, at: found}
+        return self._fits[at]
+
+    def now(self) -> GP:
+        """Return the hyper-parameters in use."""
+        return self.fit(self.due(self.trials.successes))
+
+    @property
+    def exact(self) -> bool:
+        """Whether measurements count as exact, so that a second one at a point tells nothing.
+
+        They do where a given ``gp`` has a noise variance of 0 or at most a millionth of the signal's, which is
+        rounding, and a fitted one at most a thousandth.
+        """
+        gp = self.now()
+        members = gp.members or (gp,)
+        noise = float(np.mean([self.rows.noisiest(member) for member in members]))
+        share = GIVEN_EXACT if self.gp.every is None else FITTED_EXACT
+        return noise <= share * float(np.mean([self.rows.signal(member) for member in members]))
+
+    # -- believing ---------------------------------------------------------------------------------------------------
+
+    def believe(self) -> Belief:
+        """Return the belief in step with the trials: over the rows of a list, or over encoded points."""
+        X, y, noise = self.rows.data()
+        at = self.due(self.trials.successes)
+        known, start = self._known, self.rows.span(at or 0)
+        if known is None or self._known_at != at or known.n > len(y):
+            gp = self.fit(at)
+            first = None if noise is None else noise[:start]
+            if self._everywhere(gp):
+                known = GridPosterior.condition(gp, self._places(), self.trials.rows[:start], y[:start], first)
+            else:
+                known = gp.condition(X[:start], y[:start], first)
+        if known.n < len(y):
+            named = self.trials.rows if self._everywhere(known.gp) else X
+            for i in range(known.n, len(y)):
+                known.append(named[i], y[i], None if noise is None else noise[i])
+        self._known, self._known_at = known, at
+        if self.domain.listed and not self._everywhere(known.gp):
+            return ListedPosterior(known, self.rows.encode(self.domain.enumerate()))
+        return self.rows.facing(known)
+
+    def posterior(self) -> Posterior:
+        """Return the belief over what it sees of points, refitted if a refit is due; the caller's own."""
+        if self._everywhere(self.gp):
+            X, y, noise = self.rows.data()
+            return self.now().condition(X, y, noise)
+        self.believe()
+        return cast(Posterior, self._known.copy())
+
+    def _everywhere(self, gp: GP) -> bool:
+        """Whether the belief is kept at all candidates at once; a mixture has no such form."""
+        return self.domain.listed and self.rows.listed and not (gp.members or gp.samples)
+
+    def _places(self) -> Any:
+        return self.domain.enumerate() if self.candidates is None else self.candidates
+
+    @contextlib.contextmanager
+    def hallucinated(self, noises: Sequence[float | None] | None = None) -> Iterator[Belief]:
+        """The belief as if pending and failed points had been measured at their mean; undone bit for bit afterwards.
+
+        Parameters
+        ----------
+        noises : sequence of float or None, optional
+            Noise variance of each of :attr:`Trials.unknown <surefoot.loop.trials.Trials.unknown>`; None is the
+            belief's.
+        """
+        belief, done = self.believe(), 0
+        unknown = self.trials.unknown
+        try:
+            for (x, row), noise in zip(unknown, noises or [None] * len(unknown), strict=True):
+                at = self.domain.address(x[None], None if row is None else np.array([row]))
+                belief.hallucinate(at[0], noise)
+                done += 1
+            yield belief
+        finally:
+            belief.undo(done)
+
+    # -- keeping -----------------------------------------------------------------------------------------------------
+
+    def cache(self) -> dict[str, Any]:
+        """Return the fit in use, JSON-able."""
+        at = self.due(0)
+        return {"fits": [[at, self._fits[at].to_dict()]]} if at is not None and at in self._fits else {}
+
+    def restore(self, cache: dict[str, Any]) -> None:
+        """Take back what :meth:`cache` gave."""
+        self._fits = {int(at): GP.from_dict(data) for at, data in cache.get("fits", [])}

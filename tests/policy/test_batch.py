@@ -260,8 +260,9 @@ def test_the_lipschitz_constant_is_the_steepest_slope_of_the_mean():
     policy = told(LocalPenalization(Box([(0.0, 1.0)]), gp=PRIOR, seed=0), count=6)
     grid = np.linspace(0.0, 1.0, 4001)
     steepest = np.abs(np.gradient(policy.posterior().mean(grid[:, None]), grid)).max()
-    assert policy._slope() == pytest.approx(steepest, rel=0.02)
-    assert LocalPenalization(Box.unit(1), gp=PRIOR, seed=0)._slope() == 10.0  # a flat mean says nothing
+    assert policy.rule.slope(policy.view()) == pytest.approx(steepest, rel=0.02)
+    flat = LocalPenalization(Box.unit(1), gp=PRIOR, seed=0)
+    assert flat.rule.slope(flat.view()) == 10.0  # a flat mean says nothing
     queries = policy.ask(3)
     assert len({query.x[0] for query in queries}) == 3
 
@@ -369,7 +370,7 @@ def test_gradient_of_the_batch_improvement(members):
     gp = GP(members=(GP(SE(0.15), noise=0.01), GP(SE(0.3), noise=0.02))) if members else PRIOR
     policy = told(QEI(Box([(0.0, 1.0), (0.0, 1.0)]), gp=gp, samples=16, seed=0))
     policy.ask(2)
-    part = policy._part([], 1, 2)
+    part = policy.rule.part(policy.view(), [])
     for x in np.random.default_rng(5).random((4, 2)):
         value, gradient = part.gradient(x[None])
         assert value == pytest.approx(part(x[None]))
@@ -477,7 +478,8 @@ def test_greedy_rules_search_the_trie_of_moves():
                 along = posterior.copy()
                 for x in domain.points[rows[:j]]:
                     along.append(x, float(along.mean(x[None])[0]))
-                scores.append(policy._at_stop(posterior, 0, j).value(*along.predict(domain.points[rows[j : j + 1]]))[0])
+                score = policy.rule.acquisition(policy.view(), posterior, j)
+                scores.append(score.value(*along.predict(domain.points[rows[j : j + 1]]))[0])
             left = [rows for rows, score in zip(left, scores, strict=True) if score >= max(scores) - 1e-8]
         assert policy.ask().note["stops"] in [rows.tolist() for rows in left]
 
@@ -505,7 +507,7 @@ def test_one_move_of_macro_gpo_is_db_gp_ucb(exploration):
     planner = sailing(MacroGPO, domain, horizon=1, exploration=exploration)
     belief, moves = policy.posterior(), policy.journey.options()
     query = planner.ask()
-    scores = policy._score_moves(MoveBelief.of(belief, domain.points, moves), belief, 0)
+    scores = policy.rule.score_moves(policy.view(), MoveBelief.of(belief, domain.points, moves), belief)
     np.testing.assert_allclose(planner.values, scores, rtol=1e-9)
     assert policy.ask().note["stops"] == query.note["stops"]
 
@@ -516,7 +518,7 @@ def test_exploration_on_moves():
         policy = sailing(GPUCBPE, domain, region=region, width=widths.Constant(0.5))
         belief, moves = policy.posterior(), policy.journey.options()
         known = MoveBelief.of(belief, domain.points, moves)
-        scores = policy._score_moves(known, belief, 0)
+        scores = policy.rule.score_moves(policy.view(), known, belief)
         np.testing.assert_allclose(scores[:, 0], known.mean[:, 0] + 0.5 * known.std[:, 0])
         mean, std = belief.predict(domain.points)
         outside = known.mean + known.std < (mean - 0.5 * std).max()
@@ -528,12 +530,14 @@ def test_penalties_on_moves_come_from_the_stops_before():
     policy = sailing(LocalPenalization, sea(), lipschitz=0.5)
     belief, moves = policy.posterior(), policy.journey.options()
     known = MoveBelief.of(belief, policy.domain.points, moves)
-    scores = policy._score_moves(known, belief, 0)
+    scores = policy.rule.score_moves(policy.view(), known, belief)
     best = belief.mean(belief.X).max()
     for a, X in enumerate(policy.domain.points[moves]):
         for j in range(3):
             penalty = Penalizer(X[:j], known.mean[a, :j], known.std[a, :j], 0.5, best)(X[j : j + 1])[0]
-            plain = policy._acquisition(belief, 0).value(known.mean[a, j : j + 1], known.std[a, j : j + 1])[0]
+            plain = policy.rule.acquisition(policy.view(), belief).value(
+                known.mean[a, j : j + 1], known.std[a, j : j + 1]
+            )[0]
             assert scores[a, j] == pytest.approx(plain + penalty)
 
 

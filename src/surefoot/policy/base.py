@@ -103,6 +103,7 @@ class ModelPolicy(Policy):
         self.initial = few if initial is None else whole(initial, "initial")
         self.confidence = open_unit(confidence, "confidence")
         self.surrogate = Surrogate(self.trials, GP.automatic(domain) if gp is None else gp, self.stream)
+        self._until = 0  # the number of queries when the present ask is done
         self.start: Start = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
 
     @property
@@ -110,12 +111,18 @@ class ModelPolicy(Policy):
         """The prior belief."""
         return self.surrogate.gp
 
+    def view(self, step: int | None = None, context: Mapping[str, Any] | None = None) -> View:
+        """Return what the rule sees when it chooses query number ``step``; None: the next one."""
+        step = len(self.trials.queries) if step is None else step
+        left = max(1, self._until - step)
+        return View(self.trials, self.surrogate, step, self.stream, self._blocked, context or {}, left)
+
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        view = self._view(step, context)
+        view = self.view(step, context)
         return self.start.propose(view) or self.rule.propose(view)
 
-    def _view(self, step: int, context: Mapping[str, Any]) -> View:
-        return View(self.trials, self.surrogate, step, self.stream, self._blocked, context)
+    def _begin(self, count: int) -> None:
+        self._until = len(self.trials.queries) + count
 
     @property
     def spares_pending(self) -> bool:

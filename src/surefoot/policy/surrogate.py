@@ -22,9 +22,10 @@ from surefoot.belief.grid import GridPosterior
 from surefoot.belief.listed import ListedPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.belief.protocol import Belief
-from surefoot.loop.trials import Trials
+from surefoot.domain import Domain
+from surefoot.loop.trials import Place, Trials
 
-__all__ = ["Data", "Fitter", "Rows", "Stream", "Surrogate"]
+__all__ = ["Data", "Fitter", "Rows", "Stream", "Surrogate", "imagined"]
 
 Array = NDArray[np.float64]
 Data = tuple[Array, Array, Array | None]
@@ -186,28 +187,28 @@ class Surrogate:
         if known is None or self._known_at != at or known.n > len(y):
             gp = self.fit(at)
             first = None if noise is None else noise[:start]
-            if self._everywhere(gp):
+            if self.whole(gp):
                 known = GridPosterior.condition(gp, self._places(), self.trials.rows[:start], y[:start], first)
             else:
                 known = gp.condition(X[:start], y[:start], first)
         if known.n < len(y):
-            named = self.trials.rows if self._everywhere(known.gp) else X
+            named = self.trials.rows if self.whole(known.gp) else X
             for i in range(known.n, len(y)):
                 known.append(named[i], y[i], None if noise is None else noise[i])
         self._known, self._known_at = known, at
-        if self.domain.listed and not self._everywhere(known.gp):
+        if self.domain.listed and not self.whole(known.gp):
             return ListedPosterior(known, self.rows.encode(self.domain.enumerate()))
         return self.rows.facing(known)
 
     def posterior(self) -> Posterior:
         """Return the belief over what it sees of points, refitted if a refit is due; the caller's own."""
-        if self._everywhere(self.gp):
+        if self.whole(self.gp):
             X, y, noise = self.rows.data()
             return self.now().condition(X, y, noise)
         self.believe()
         return cast(Posterior, self._known.copy())
 
-    def _everywhere(self, gp: GP) -> bool:
+    def whole(self, gp: GP) -> bool:
         """Whether the belief is kept at all candidates at once; a mixture has no such form."""
         return self.domain.listed and self.rows.listed and not (gp.members or gp.samples)
 
@@ -224,16 +225,8 @@ class Surrogate:
             Noise variance of each of :attr:`Trials.unknown <surefoot.loop.trials.Trials.unknown>`; None is the
             belief's.
         """
-        belief, done = self.believe(), 0
-        unknown = self.trials.unknown
-        try:
-            for (x, row), noise in zip(unknown, noises or [None] * len(unknown), strict=True):
-                at = self.domain.address(x[None], None if row is None else np.array([row]))
-                belief.hallucinate(at[0], noise)
-                done += 1
+        with imagined(self.believe(), self.domain, self.trials.unknown, noises) as belief:
             yield belief
-        finally:
-            belief.undo(done)
 
     # -- keeping -----------------------------------------------------------------------------------------------------
 
@@ -245,3 +238,19 @@ class Surrogate:
     def restore(self, cache: dict[str, Any]) -> None:
         """Take back what :meth:`cache` gave."""
         self._fits = {int(at): GP.from_dict(data) for at, data in cache.get("fits", [])}
+
+
+@contextlib.contextmanager
+def imagined(
+    belief: Belief, domain: Domain, places: Sequence[Place], noises: Sequence[float | None] | None = None
+) -> Iterator[Belief]:
+    """The belief as if points had been measured at their mean; undone bit for bit afterwards."""
+    done = 0
+    try:
+        for (x, row), noise in zip(places, noises or [None] * len(places), strict=True):
+            at = domain.address(x[None], None if row is None else np.array([row]))
+            belief.hallucinate(at[0], noise)
+            done += 1
+        yield belief
+    finally:
+        belief.undo(done)

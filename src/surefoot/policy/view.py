@@ -54,6 +54,8 @@ class View:
         Returns the points that must not be chosen now, with their rows.
     context : mapping
         What the ask was given, such as ``time``.
+    left : int
+        How many queries of this ask are still to be chosen, this one included.
     """
 
     trials: Trials
@@ -62,6 +64,7 @@ class View:
     stream: Stream
     blocked: Blocked = field(default=lambda *, sparing=False: ())
     context: Mapping[str, Any] = field(default_factory=dict)
+    left: int = 1
 
     @property
     def domain(self) -> Domain:
@@ -74,6 +77,11 @@ class View:
         if self.domain.travels:
             return self.trials.journey.spent + 1
         return len(self.trials.observations) + len(self.trials.pending) + 1
+
+    @property
+    def spares_pending(self) -> bool:
+        """Whether a point that is pending is not asked for a second time while another is left."""
+        return not self.trials.repeats or self.surrogate.exact
 
     def believe(self) -> Belief:
         """Return the belief given all measurements."""

@@ -33,25 +33,27 @@ Cost of one ask(n): DB-GP-UCB n (1 + sweeps) searches as in :mod:`surefoot.polic
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack, cast
+from collections.abc import Sequence
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import not_negative, one_of, positive
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.mixture import MixturePosterior
-from surefoot.belief.posterior import EXACT, Posterior
-from surefoot.domain import Candidates, Domain, Paths
+from surefoot.belief.posterior import EXACT
+from surefoot.belief.protocol import EVERY, Belief
+from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.domain.search import maximize
-from surefoot.loop.policy import Proposal
+from surefoot.loop.trials import Place
+from surefoot.loop.types import Proposal
 from surefoot.loop.widths import Width, given_or, usual
-from surefoot.policy.batch.joint import JointRule, Listed, Part, Place
-from surefoot.policy.legacy import Acquisition, ModelOptions, PosteriorScore
-from surefoot.policy.legacy_ucb import LegacyGPUCB
-from surefoot.policy.moves import MoveBelief
+from surefoot.policy.acquisition import BeliefScore
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.batch.joint import Part, Together
+from surefoot.policy.moves import MoveBelief, best_move
+from surefoot.policy.surrogate import imagined
 from surefoot.policy.ucb.gp_ucb import UpperBound
+from surefoot.policy.view import View
 
 __all__ = ["DBGPUCB", "GPUCBPE", "InformationBonus"]
 
@@ -89,7 +91,55 @@ class InformationBonus:
         return mean + bonus, np.ones_like(mean), rate
 
 
-class DBGPUCB(JointRule):
+class BatchBound(Together):
+    """DB-GP-UCB, eq. 3: the batch S with the highest 1ᵀμ(S) + √(α_t I(S)), or 1ᵀμ(S) + β I(S).
+
+    Parameters
+    ----------
+    bonus, exploration, width, shrinkage, sweeps
+        As of :class:`DBGPUCB`.
+    """
+
+    def __init__(self, *, bonus: str, exploration: float | None, width: Width, shrinkage: float, sweeps: int) -> None:
+        super().__init__(sweeps)
+        self.root, self.exploration, self.width, self.shrinkage = bonus == "sqrt", exploration, width, shrinkage
+
+    def weight(self, view: View, belief: Belief, size: int) -> float:
+        """Return α_t = c |S| w_t² · 2 s²/log(1 + s²/σ²), or what was given in its place."""
+        if self.exploration is not None:
+            return self.exploration
+        width = view.deviations(self.width, belief)
+        level, noise = self._levels(view, belief)
+        return self.shrinkage * size * width**2 * 2.0 * level / math.log1p(level / noise)
+
+    def _levels(self, view: View, belief: Belief) -> tuple[float, float]:
+        """The prior variance s² and the noise variance σ²; averages where the belief is a mixture."""
+        level = belief.prior_variance(np.stack([view.domain.lower, view.domain.upper]))
+        return level, max(belief.noise_level, EXACT * level, 1e-300)
+
+    def part(self, view: View, others: Sequence[Place]) -> Part:
+        with view.hallucinated() as belief:
+            weight, before = self.weight(view, belief, view.left), belief.information_gain
+            with imagined(belief, view.domain, others):
+                known = max(0.0, belief.information_gain - before)  # I of the others
+                noise = self._levels(view, belief)[1]
+                score = InformationBonus(weight, noise=noise, known=known, root=self.root)
+                if view.domain.listed:
+                    values = score.value(*belief.predict(EVERY))
+                    return lambda at: values[at]
+                return BeliefScore(belief.copy(), score)
+
+    def level(self, moves: MoveBelief, belief: Belief) -> float:
+        return float(moves.mean.shape[1] * belief.gp.mean)
+
+    def score_moves(self, view: View, moves: MoveBelief, belief: Belief) -> Array:
+        weight = self.weight(view, belief, moves.mean.shape[1])
+        score = InformationBonus(weight, noise=moves.noise, known=0.0, root=self.root)
+        total: Array = moves.mean.sum(axis=1) + score.of(moves.information)
+        return total
+
+
+class DBGPUCB(ModelPolicy):
     """Measure the batch with the largest sum of means plus a bonus for its information.
 
     Parameters
@@ -116,6 +166,10 @@ class DBGPUCB(JointRule):
     np.True_
     """
 
+    domains = (Box, Candidates, Space, Paths)
+    ignores_pending = True
+    rule: BatchBound
+
     def __init__(
         self,
         domain: Domain,
@@ -127,7 +181,7 @@ class DBGPUCB(JointRule):
         sweeps: int = 2,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, sweeps=sweeps, **options)
+        super().__init__(domain, **options)
         self.bonus = one_of(bonus, "bonus", ("sqrt", "linear"))
         if exploration is None and bonus == "linear":
             raise ValueError("bonus='linear' needs exploration=, the weight of a nat of information")
@@ -136,6 +190,14 @@ class DBGPUCB(JointRule):
         self.shrinkage = float(shrinkage)
         self.exploration = None if exploration is None else not_negative(exploration, "exploration")
         self.width = given_or(width, usual(domain.size, self.confidence))
+        self.rule = BatchBound(
+            bonus=self.bonus,
+            exploration=self.exploration,
+            width=self.width,
+            shrinkage=self.shrinkage,
+            sweeps=sweeps,
+        )
+        self.sweeps = self.rule.sweeps
 
     def weight(self, size: int) -> float:
         """Return α_t (or β) of a batch of ``size`` points that would be chosen now.
@@ -145,61 +207,85 @@ class DBGPUCB(JointRule):
         >>> round(policy.weight(1), 4)  # 2/log 2
         2.8854
         """
-        return self._weight(self._believe(), size)
-
-    def _weight(self, belief: Posterior | GridPosterior, size: int) -> float:
-        if self.exploration is not None:
-            return self.exploration
-        paths = isinstance(self.domain, Paths)
-        measured = self.journey.spent if paths else len(self._observations) + len(self._pending)
-        width = self._deviations(self.width, measured + 1, belief)
-        level, noise = self._levels(belief)
-        return self.shrinkage * size * width**2 * 2.0 * level / math.log1p(level / noise)
-
-    def _levels(self, belief: Posterior | GridPosterior) -> tuple[float, float]:
-        """The prior variance s² and the noise variance σ²; averages where the belief is a mixture."""
-        members = belief.members if isinstance(belief, MixturePosterior) else [belief]
-        corners = np.stack([self.domain.lower, self.domain.upper])
-        level = float(np.mean([member.gp.kernel.diag(corners).max() for member in members]))
-        return level, max(float(np.mean([member.gp.noise for member in members])), EXACT * level, 1e-300)
-
-    def _part(self, others: Sequence[Place], size: int, step: int) -> Part:
-        with self._hallucinated() as belief:
-            before, done = belief.information_gain, 0
-            weight = self._weight(belief, size)
-            try:
-                for place in others:
-                    if isinstance(belief, GridPosterior):
-                        belief.hallucinate(cast(int, place.index))
-                    else:
-                        E = self._seen(place.x[None])
-                        belief.append(E[0], float(belief.mean(E)[0]))
-                    done += 1
-                known = max(0.0, belief.information_gain - before)
-                noise = self._levels(belief)[1]
-                score = InformationBonus(weight, noise=noise, known=known, root=self.bonus == "sqrt")
-                if isinstance(self.domain, Candidates):
-                    return Listed(score.value(*self._everywhere(belief)))
-                return PosteriorScore(cast(Posterior, belief).copy(), score)
-            finally:
-                for _ in range(done):
-                    belief.release() if isinstance(belief, GridPosterior) else belief.pop()
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        noise = self._levels(belief)[1]
-        return InformationBonus(self._weight(belief, 1), noise=noise, known=0.0, root=self.bonus == "sqrt")
-
-    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
-        return float(moves.mean.shape[1] * belief.gp.mean)
-
-    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
-        weight = self._weight(belief, moves.mean.shape[1])
-        score = InformationBonus(weight, noise=moves.noise, known=0.0, root=self.bonus == "sqrt")
-        total: Array = moves.mean.sum(axis=1) + score.of(moves.information)
-        return total
+        return self.rule.weight(self.view(), self.surrogate.believe(), size)
 
 
-class GPUCBPE(LegacyGPUCB):
+class BoundThenExplore:
+    """GP-UCB-PE, Algorithm 1: one point by the upper confidence bound, then pure exploration where it matters.
+
+    Parameters
+    ----------
+    width : width
+        β_t^(1/2), with t the number of the batch.
+    region : bool
+        Whether exploration keeps to the relevant region.
+    """
+
+    def __init__(self, width: Width, region: bool) -> None:
+        self.width, self.region = width, region
+
+    def propose(self, view: View) -> Proposal:
+        """Return the first point of a batch, or a further one while the first is pending."""
+        if view.domain.travels:
+            with view.hallucinated() as belief:
+                return best_move(view, belief, self)
+        if any(query.note.get("explore") is False for query in view.trials.pending.values()):
+            return _noted(self._explore(view), True)
+        with view.hallucinated() as belief:  # x⁰_t = argmax μ + β_t^(1/2) σ
+            return _noted(view.best(belief, UpperBound(self._bound(view, belief, self._batches(view) + 1))), False)
+
+    def _batches(self, view: View) -> int:
+        """How many batches were begun."""
+        return sum(query.note.get("explore") is False for query in view.trials.queries)
+
+    def _bound(self, view: View, belief: Belief, batch: int) -> float:
+        """β_t^(1/2), t the number of the batch."""
+        return view.deviations(self.width, belief, batch - view.round)
+
+    def _explore(self, view: View) -> Proposal:
+        """The largest standard deviation, given the points under way, in the relevant region of the last real data."""
+        belief, t = view.believe(), self._batches(view)
+        now, wide = self._bound(view, belief, t), 2.0 * self._bound(view, belief, t + 1)
+        if view.domain.listed:
+            mean, std = belief.predict(EVERY)
+            # The relevant region: μ + 2 β_{t+1}^(1/2) σ ≥ max μ − β_t^(1/2) σ
+            relevant = mean + wide * std >= (mean - now * std).max() if self.region else np.ones(len(mean), dtype=bool)
+            with view.hallucinated() as halved:
+                spread = halved.predict(EVERY)[1]
+            # Where nothing relevant is left to ask for, the rest is ranked in the same way.
+            values = np.where(relevant, spread, spread - 2.0 * std.max())
+            return view.highest(lambda at: values[at], belief)
+        base, floor = belief.copy(), -math.inf
+        if self.region:
+            lower, rng = BeliefScore(base, UpperBound(-now)), view.stream("lower", view.step)
+            _, floor = maximize(lower, view.domain, rng=rng, seeds=view.incumbents(base), starts=4)
+        with view.hallucinated() as halved:
+            return view.highest(_Exploration(halved, base, wide, floor), base)
+
+    def level(self, moves: MoveBelief, belief: Belief) -> Array:
+        """Return what the scores of all moves contain: the first is a bound, the others are standard deviations."""
+        level = np.zeros(moves.mean.shape[1])
+        level[0] = belief.gp.mean
+        return level
+
+    def score_moves(self, view: View, moves: MoveBelief, belief: Belief) -> Array:
+        """Return the scores of each move's stops given those before, shape (A, k)."""
+        t = view.trials.journey.spent // view.trials.journey.domain.length + 1
+        now, wide = self._bound(view, belief, t), 2.0 * self._bound(view, belief, t + 1)
+        scores = moves.prefix_std.copy()
+        if self.region:
+            mean, std = belief.predict(view.domain.encode(view.domain.enumerate()))
+            outside = moves.mean + wide * moves.std < (mean - now * std).max()
+            scores[outside] -= 2.0 * std.max()
+        scores[:, 0] = moves.mean[:, 0] + now * moves.prefix_std[:, 0]
+        return scores
+
+
+def _noted(proposal: Proposal, explore: bool) -> Proposal:
+    return Proposal(proposal.x, proposal.index, note={"explore": explore})
+
+
+class GPUCBPE(ModelPolicy):
     """First the highest upper confidence bound, then the most uncertain points that may be the maximum.
 
     Parameters
@@ -221,89 +307,26 @@ class GPUCBPE(LegacyGPUCB):
     [False, True, True]
     """
 
+    domains = (Box, Candidates, Space, Paths)
+
     def __init__(
         self, domain: Domain, *, region: bool = True, width: Width | None = None, **options: Unpack[ModelOptions]
     ) -> None:
-        super().__init__(domain, width=width, **options)
-        self.region = bool(region)
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        explore = any(query.note.get("explore") is False for query in self._pending.values())
-        if explore:
-            return self._explore(step)
-        with self._hallucinated() as belief:
-            score = UpperBound(self._bound(belief, self._batches() + 1))
-            note = {"explore": False}
-            if isinstance(self.domain, Candidates):
-                return self._noted(self._best_candidate(score.value(*self._everywhere(belief)), step), note)
-            posterior = cast(Posterior, belief)
-            return self._noted(self._best_point(PosteriorScore(posterior, score), posterior, step), note)
-
-    def _noted(self, proposal: Proposal, note: dict[str, Any]) -> Proposal:
-        return Proposal(proposal.x, proposal.index, note=note)
-
-    def _batches(self) -> int:
-        """How many batches were begun."""
-        return sum(query.note.get("explore") is False for query in self._queries)
-
-    def _bound(self, belief: Posterior | GridPosterior, batch: int) -> float:
-        return self._deviations(self.width, batch, belief)
-
-    def _explore(self, step: int) -> Proposal:
-        """The largest standard deviation, given the points under way, in the relevant region of the last real data."""
-        belief = self._believe()
-        t = self._batches()
-        now, wide = self._bound(belief, t), 2.0 * self._bound(belief, t + 1)
-        if isinstance(self.domain, Candidates):
-            mean, std = (np.array(a) for a in self._everywhere(belief))
-            relevant = (
-                (mean + wide * std >= (mean - now * std).max()) if self.region else np.ones(len(mean), dtype=bool)
-            )
-            with self._hallucinated() as halved:
-                spread = np.array(self._everywhere(halved)[1])
-            # Where nothing relevant is left to ask for, the rest is ranked in the same way.
-            return self._noted(self._best_candidate(np.where(relevant, spread, spread - 2.0 * std.max()), step), _MORE)
-        base = cast(Posterior, belief).copy()
-        floor = -math.inf
-        if self.region:
-            lower = PosteriorScore(base, UpperBound(-now))
-            _, floor = maximize(
-                lower, self.domain, rng=self.stream("lower", step), seeds=self._incumbents(base), starts=4
-            )
-        with self._hallucinated() as halved:
-            score = _Exploration(cast(Posterior, halved), base, wide, floor)
-            return self._noted(self._best_point(score, base, step), _MORE)
-
-    def _level(self, moves: MoveBelief, belief: Posterior) -> float | Array:
-        level = np.zeros(moves.mean.shape[1])
-        level[0] = belief.gp.mean  # of the bound; the others are standard deviations
-        return level
-
-    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
-        t = self.journey.spent // cast(Paths, self.domain).length + 1
-        now, wide = self._bound(belief, t), 2.0 * self._bound(belief, t + 1)
-        scores = moves.prefix_std.copy()
-        if self.region:
-            mean, std = belief.predict(self._seen(cast(Paths, self.domain).points))
-            outside = moves.mean + wide * moves.std < (mean - now * std).max()
-            scores[outside] -= 2.0 * std.max()
-        scores[:, 0] = moves.mean[:, 0] + now * moves.prefix_std[:, 0]
-        return scores
-
-
-_MORE = {"explore": True}
+        super().__init__(domain, **options)
+        self.region, self.width = bool(region), given_or(width, usual(domain.size, self.confidence))
+        self.rule = BoundThenExplore(self.width, self.region)
 
 
 class _Exploration:
     """The standard deviation where the bound reaches ``floor``; elsewhere by how much it misses it, below zero."""
 
-    def __init__(self, belief: Posterior, base: Posterior, width: float, floor: float) -> None:
+    def __init__(self, belief: Belief, base: Belief, width: float, floor: float) -> None:
         self.belief, self.base, self.width, self.floor = belief, base, width, floor
 
     def __call__(self, E: Array, /) -> Array:
         mean, std = self.base.predict(E)
         slack = np.minimum(mean + self.width * std - self.floor, 0.0)
-        return np.where(slack < 0.0, slack, self.belief.std(E))
+        return np.where(slack < 0.0, slack, self.belief.predict(E)[1])
 
     def gradient(self, E: Array, /) -> tuple[Array, Array]:
         mean, std, mean_gradient, std_gradient = self.base.gradient(E)

@@ -1,7 +1,7 @@
 """Choosing several points together: greedily, then by exchanges.
 
 A rule that scores a *batch* cannot be asked for one point after the other: the first point depends on how many follow.
-:class:`JointRule` plans the points of one ``ask(n)`` together. It adds them one by one, each the best given those
+:class:`Together` plans the points of one ``ask(n)`` together. It adds them one by one, each the best given those
 before, and then goes through the batch again: every point is taken out and replaced by the best one given all the
 others, until nothing changes. Every step raises the score of the whole batch, so the plan is at least as good as the
 greedy one, and no single exchange can improve it.
@@ -12,108 +12,80 @@ are pending already. A batch is a set: a point is in it twice only where measure
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
-from surefoot.domain import Candidates, Domain
-from surefoot.domain.ranking import argmax
-from surefoot.domain.search import Score, maximize
-from surefoot.loop.policy import Proposal
-from surefoot.policy.routes.moves import MoveRule
+from surefoot.belief.protocol import EVERY, Belief
+from surefoot.loop.trials import Place
+from surefoot.loop.types import Proposal
+from surefoot.policy.moves import MoveBelief, best_move
+from surefoot.policy.view import View
 
-__all__ = ["JointRule", "Listed", "Place"]
+__all__ = ["Together"]
 
 Array = NDArray[np.float64]
+Part = Callable[[Any], Array]  # the score of a batch as a function of one of its points, the others being fixed
 GAIN = 1e-9  # an exchange must raise the score by this share of the range of scores: ties do not go round in circles
 
 
-@dataclass(frozen=True)
-class Place:
-    """A point of a batch: where it lies, and which candidate it is.
-
-    >>> Place(np.array([0.5])).index is None
-    True
-    """
-
-    x: Array
-    index: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """The scores of all candidates, shape (M,).
-
-    >>> Listed(np.array([0.5, 2.0])).values.argmax()
-    np.int64(1)
-    """
-
-    values: Array
-
-
-# The score of a batch as a function of one of its points, the others being fixed.
-Part = Listed | Score
-
-
-class JointRule(MoveRule):
-    """Base of the rules that plan the points of one ``ask(n)`` together.
+class Together(ABC):
+    """A rule that plans the points of one ``ask(n)`` together.
 
     Parameters
     ----------
-    domain : Domain
-        Where points may lie.
     sweeps : int
         How many times every point of a batch is reconsidered given the others; 0 is the greedy batch.
-    **options
-        As in :class:`~surefoot.policy.base.ModelPolicy`.
-
-    >>> from surefoot import DBGPUCB
-    >>> issubclass(DBGPUCB, JointRule)
-    True
     """
 
-    ignores_pending = True
-
-    def __init__(self, domain: Domain, *, sweeps: int = 2, **options: Any) -> None:
-        super().__init__(domain, **options)
+    def __init__(self, sweeps: int) -> None:
         self.sweeps = whole(sweeps, "sweeps")
-        self._until = 0  # the number of queries when the present ask is done
         self._plan: dict[int, Proposal] = {}
+        self._planned: tuple[int, int] | None = None  # events known when it was made, and where its ask ends
 
     @abstractmethod
-    def _part(self, others: Sequence[Place], size: int, step: int) -> Part:
-        """Return the score of one further point of a batch of ``size`` points, pending ones not counted."""
+    def part(self, view: View, others: Sequence[Place]) -> Part:
+        """Return the score of one further point of a batch of ``view.left`` points, pending ones not counted.
 
-    def _begin(self, count: int) -> None:
-        self._until, self._plan = len(self._queries) + count, {}
+        It is a function of points as a belief names them, with a gradient where these lie in between.
+        """
 
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        if step not in self._plan:
-            places = self._together(max(1, self._until - step), step)
-            self._plan = {
-                step + i: Proposal(place.x) if place.index is None else Proposal(index=place.index)
-                for i, place in enumerate(places)
-            }
-            if len(places) > 1:  # the ids of a batch, for whoever reads the journal
-                last = step + len(places) - 1
-                self._plan = {i: replace(proposal, note={"batch": [step, last]}) for i, proposal in self._plan.items()}
-        return self._plan[step]
+    @abstractmethod
+    def score_moves(self, view: View, moves: MoveBelief, belief: Belief) -> Array:
+        """Return one score for each move (A,): its stops are a batch."""
 
-    def _together(self, size: int, step: int) -> list[Place]:
-        """Plan the points of queries ``step``, ``step`` + 1, …: greedily, then by exchanges."""
+    def level(self, moves: MoveBelief, belief: Belief) -> float | Array:
+        """Return what the scores of all moves contain; nothing by default."""
+        return 0.0
+
+    def propose(self, view: View) -> Proposal:
+        """Return the next point of the plan, or a move."""
+        if view.domain.travels:
+            with view.hallucinated() as belief:
+                return best_move(view, belief, self)
+        ask = (len(view.trials.events), view.step + view.left)
+        if self._planned != ask or view.step not in self._plan:
+            places, self._planned = self._together(view), ask
+            note = {"batch": [view.step, view.step + view.left - 1]} if view.left > 1 else {}  # for who reads a journal
+            plan = [Proposal(x) if row is None else Proposal(index=row) for x, row in places]
+            self._plan = {view.step + i: replace(proposal, note=note) for i, proposal in enumerate(plan)}
+        return self._plan[view.step]
+
+    def _together(self, view: View) -> list[Place]:
+        """Plan the points of all queries that are left: greedily, then by exchanges."""
         chosen: list[Place] = []
-        for i in range(size):
-            chosen.append(self._best(chosen, size, step, i)[0])
-        for sweep in range(1, self.sweeps + 1) if size > 1 else ():
+        for i in range(view.left):
+            chosen.append(self._best(view, chosen, i)[0])
+        for sweep in range(1, self.sweeps + 1) if view.left > 1 else ():
             changed = False
-            for i in range(size):
+            for i in range(view.left):
                 others = [*chosen[:i], *chosen[i + 1 :]]
-                place, gain = self._best(others, size, step, sweep * size + i, chosen[i])
+                place, gain = self._best(view, others, sweep * view.left + i, chosen[i])
                 if gain > 0.0:
                     chosen[i], changed = place, True
             if not changed:
@@ -121,39 +93,25 @@ class JointRule(MoveRule):
         return chosen
 
     def _best(
-        self, others: Sequence[Place], size: int, step: int, attempt: int, present: Place | None = None
+        self, view: View, others: Sequence[Place], attempt: int, present: Place | None = None
     ) -> tuple[Place, float]:
         """The best further point, and by how much (0 if hardly) it is better than the present one."""
-        part = self._part(others, size, step)
-        rng = self.stream("batch", step * 4096 + attempt)
-        if isinstance(self.domain, Candidates):
-            values = cast(Listed, part).values
-            taken = self._excluded_rows()
-            apart = taken.copy()
-            apart[self.domain.copies_of([cast(int, place.index) for place in others])] = True
-            full = bool(apart.all()) and not self.spares_pending
-            index = argmax(values, rng=rng, exclude=taken if full else apart)
-            if present is None:
-                return Place(self.domain.points[index], index), 0.0
-            gain = _gain(values[index] - values[present.index], values)
-            return Place(self.domain.points[index], index), gain
-        score = cast(Score, part)
-        known = self._incumbents(self.posterior())
-        seeds = [*([] if known is None else known), *([] if present is None else [present.x])]
-        blocked = self._excluded_points()
-        joined = np.vstack([blocked, *(place.x[None] for place in others)])
-        again = self.domain.size is not None and len(np.unique(joined, axis=0)) >= self.domain.size
-        x, value = maximize(
-            score,
-            self.domain,
-            rng=rng,
-            seeds=np.array(seeds) if seeds else None,
-            exclude=blocked if again and not self.spares_pending else joined,
-        )
+        score, domain, blocked = self.part(view, others), view.domain, list(view.blocked())
+        again = domain.size is not None and domain.count([*blocked, *others]) >= domain.size
+        taken = blocked if again and not view.spares_pending else [*blocked, *others]
+        seeds = None
+        if not domain.listed:
+            known = view.incumbents(view.believe())
+            starts = [*([] if known is None else known), *([] if present is None else [present[0]])]
+            seeds = np.array(starts) if starts else None
+        rng = view.stream("batch", view.step * 4096 + attempt)
+        found = domain.maximize(score, rng=rng, seeds=seeds, exclude=domain.excluding(taken))
+        place = (found.x, found.row)
         if present is None:
-            return Place(x), 0.0
-        before = float(score(self.domain.encode(present.x[None]))[0])
-        return Place(x), _gain(value - before, np.array([value, before]))
+            return place, 0.0
+        x, row = present
+        before = float(score(domain.address(x[None], None if row is None else np.array([row])))[0])
+        return place, _gain(found.value - before, score(EVERY) if domain.listed else np.array([found.value, before]))
 
 
 def _gain(difference: float, values: Array) -> float:

@@ -24,24 +24,23 @@ mean at some 500 points.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal, Unpack, cast
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr
 
-from surefoot.arguments import one_of, positive
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
-from surefoot.loop.policy import Proposal
-from surefoot.policy.improvement import LogImprovement
-from surefoot.policy.legacy import Acquisition, ModelOptions, PosteriorScore
-from surefoot.policy.legacy_improvement import LegacyImprovement
-from surefoot.policy.moves import MoveBelief
+from surefoot.arguments import not_negative, one_of, positive
+from surefoot.belief.protocol import EVERY, Belief
+from surefoot.domain import Box, Candidates, Domain, Paths, Space
+from surefoot.loop.types import Proposal
+from surefoot.policy.acquisition import Acquisition, BeliefScore
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.improvement import Improvement, LogImprovement
+from surefoot.policy.moves import MoveBelief, best_move
+from surefoot.policy.view import View
 
-__all__ = ["LocalPenalization", "Penalizer"]
+__all__ = ["LocalPenalization", "Penalized", "Penalizer"]
 
 Array = NDArray[np.float64]
 
@@ -109,10 +108,10 @@ class _Softplus:
         return np.log(soft), rate * by_mean, rate * by_std
 
 
-class _Penalized:
+class _PenalizedScore:
     """An acquisition and the penalizers, summed."""
 
-    def __init__(self, score: PosteriorScore, penalty: Penalizer) -> None:
+    def __init__(self, score: BeliefScore, penalty: Penalizer) -> None:
         self.score, self.penalty = score, penalty
 
     def __call__(self, E: Array, /) -> Array:
@@ -124,7 +123,72 @@ class _Penalized:
         return value + penalty, slope + by_point
 
 
-class LocalPenalization(LegacyImprovement):
+class Penalized(Improvement):
+    """Maximize log EI(x) + Σ_j log φ(x; x_j) over the points x_j under way.
+
+    Parameters
+    ----------
+    margin, lipschitz, transform
+        As of :class:`LocalPenalization`.
+    """
+
+    def __init__(self, margin: float, *, lipschitz: float | None, transform: str) -> None:
+        super().__init__(LogImprovement, margin)
+        self.lipschitz, self.transform = lipschitz, transform
+
+    def acquisition(self, view: View, belief: Belief, ahead: int = 0) -> Acquisition:
+        score = LogImprovement(*self.target(view, belief))
+        return score if self.transform == "none" else _Softplus(score)
+
+    def propose(self, view: View) -> Proposal:
+        """Return where the penalized improvement is highest; the belief knows nothing of the points under way."""
+        if view.domain.travels:
+            with view.hallucinated() as belief:  # stops that were missed
+                return best_move(view, belief, self)
+        belief = view.believe()
+        score, penalty = self.acquisition(view, belief), self._penalty(view, belief)
+        if view.domain.listed:
+            E = view.surrogate.rows.encode(view.domain.enumerate())
+            values = score.value(*belief.predict(EVERY)) + penalty(E)
+            return view.highest(lambda at: values[at], belief)
+        return view.highest(_PenalizedScore(BeliefScore(belief, score), penalty), belief)
+
+    def _penalty(self, view: View, belief: Belief) -> Penalizer:
+        under_way = view.trials.unknown  # and what failed
+        X = np.array([x for x, _ in under_way]).reshape(-1, view.domain.dimension)
+        mean, std = np.empty(0), np.empty(0)
+        if len(X):
+            rows = np.array([row for _, row in under_way], dtype=np.intp) if view.domain.listed else None
+            mean, std = belief.predict(view.domain.address(X, rows))
+        best = self.target(view, belief)[0] - self.margin  # M
+        slope = self.slope(view) if len(X) else 1.0
+        return Penalizer(view.surrogate.rows.encode(X), mean, std, slope, best)
+
+    def slope(self, view: View) -> float:
+        """Return L: as given, or max ‖∇μ‖, the steepest the posterior mean is found to be."""
+        if self.lipschitz is not None:
+            return self.lipschitz
+        posterior, domain = view.surrogate.posterior(), view.domain
+        rng = view.stream("slope", len(view.trials.observations))
+        finite = domain.size is not None and domain.size <= SPREAD
+        X = np.vstack([domain.enumerate() if finite else domain.sample(SPREAD, rng), view.trials.data()[0]])
+        steepest = float(np.linalg.norm(posterior.gradient(view.surrogate.rows.encode(X))[2], axis=1).max())
+        scale = view.prior_std(posterior.gp) / float(domain.extent().max())
+        return steepest if steepest > FLAT * scale else FALLBACK
+
+    def score_moves(self, view: View, moves: MoveBelief, belief: Belief) -> Array:
+        values = self.acquisition(view, belief).value(moves.mean, moves.std)
+        length = self.slope(view) if moves.mean.shape[1] > 1 else 1.0
+        best = self.target(view, belief)[0] - self.margin
+        # Stop j is penalized by the stops before it: one table (A, k, k) of distances, its lower triangle summed.
+        distance = np.linalg.norm(moves.points[:, :, None, :] - moves.points[:, None, :, :], axis=3)
+        shift, std = moves.mean - best, np.maximum(moves.std, 1e-150)
+        penalty = log_ndtr((length * distance + shift[:, None, :]) / std[:, None, :])
+        scores: Array = values + np.tril(penalty, -1).sum(axis=2)
+        return scores
+
+
+class LocalPenalization(ModelPolicy):
     """Measure where the expected improvement is largest, away from the points under way.
 
     Parameters
@@ -148,6 +212,8 @@ class LocalPenalization(LegacyImprovement):
     np.True_
     """
 
+    domains = (Box, Candidates, Space, Paths)
+
     def __init__(
         self,
         domain: Domain,
@@ -157,55 +223,8 @@ class LocalPenalization(LegacyImprovement):
         margin: float = 0.0,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, margin=margin, **options)
+        super().__init__(domain, **options)
+        self.margin = not_negative(margin, "margin")
         self.lipschitz = None if lipschitz is None else positive(lipschitz, "lipschitz")
         self.transform = one_of(transform, "transform", ("none", "softplus"))
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        score = LogImprovement(*self._target(belief))
-        return score if self.transform == "none" else _Softplus(score)
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        belief = self._believe()  # pending points are penalized, not hallucinated
-        score, penalty = self._acquisition(belief, step), self._penalty(belief)
-        if isinstance(self.domain, Candidates):
-            values = score.value(*self._everywhere(belief)) + penalty(self._seen(self.domain.points))
-            return self._best_candidate(values, step)
-        posterior = cast(Posterior, belief)
-        return self._best_point(_Penalized(PosteriorScore(posterior, score), penalty), posterior, step)
-
-    def _penalty(self, belief: Posterior | GridPosterior) -> Penalizer:
-        under_way = self._unknown()  # and what failed
-        centers = self._seen(np.array([x for x, _ in under_way]).reshape(-1, self.domain.dimension))
-        if isinstance(belief, GridPosterior):
-            rows = np.array([index for _, index in under_way], dtype=np.intp)
-            mean, std = np.array(belief.mean[rows]), np.sqrt(belief.var[rows])
-        else:
-            mean, std = belief.predict(centers) if len(centers) else (np.empty(0), np.empty(0))
-        best = self._target(belief)[0] - self.margin
-        return Penalizer(centers, mean, std, self._slope() if len(centers) else 1.0, best)
-
-    def _slope(self) -> float:
-        """L: as given, or the steepest the posterior mean is found to be."""
-        if self.lipschitz is not None:
-            return self.lipschitz
-        posterior = self.posterior()
-        rng = self.stream("slope", len(self._observations))
-        finite = self.domain.size is not None and self.domain.size <= SPREAD
-        X = self.domain.enumerate() if finite else self.domain.sample(SPREAD, rng)
-        steepest = float(
-            np.linalg.norm(posterior.gradient(self._seen(np.vstack([X, self._data()[0]])))[2], axis=1).max()
-        )
-        scale = self._prior_std(posterior.gp) / float(self.domain.extent().max())
-        return steepest if steepest > FLAT * scale else FALLBACK
-
-    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
-        values = self._acquisition(belief, step).value(moves.mean, moves.std)
-        length = self._slope() if moves.mean.shape[1] > 1 else 1.0
-        best = self._target(belief)[0] - self.margin
-        # Stop j is penalized by the stops before it: one table (A, k, k) of distances, its lower triangle summed.
-        distance = np.linalg.norm(moves.points[:, :, None, :] - moves.points[:, None, :, :], axis=3)
-        shift, std = moves.mean - best, np.maximum(moves.std, 1e-150)
-        penalty = log_ndtr((length * distance + shift[:, None, :]) / std[:, None, :])
-        scores: Array = values + np.tril(penalty, -1).sum(axis=2)
-        return scores
+        self.rule = Penalized(self.margin, lipschitz=self.lipschitz, transform=self.transform)

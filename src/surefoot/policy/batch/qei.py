@@ -10,7 +10,7 @@ estimate so far. Points that are pending are part of the batch, with their place
 * Otherwise the expectation over all points but one is a quasi-Monte Carlo average with common random numbers, and that
   over the last point is in closed form (:func:`sampled_improvement`). The last point may lie anywhere: on a box this
   average has a gradient, and the batch is built greedily and improved by exchanges
-  (:class:`~surefoot.policy.batch.joint.JointRule`).
+  (:class:`~surefoot.policy.batch.joint.Together`).
 
 References: Ginsbourger, Le Riche & Carraro 2010; Chevalier & Ginsbourger 2013, Proposition 2 (closed form).
 
@@ -26,26 +26,27 @@ Cost of one ask(n): n (1 + sweeps) searches as in :mod:`surefoot.policy.improvem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack, cast
+from typing import Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
-from surefoot.arguments import whole
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.mixture import MixturePosterior
+from surefoot.arguments import not_negative, whole
+from surefoot.belief.mixture import members_of
 from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
+from surefoot.belief.protocol import EVERY, Belief
+from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.domain.design import unit_design
-from surefoot.policy.batch.joint import JointRule, Listed, Part, Place
+from surefoot.loop.trials import Place
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.batch.joint import Part, Together
 from surefoot.policy.batch.orthants import bivariate, trivariate
-from surefoot.policy.improvement import LogImprovement, log_h
-from surefoot.policy.legacy import Acquisition, ModelOptions
-from surefoot.policy.legacy_improvement import LegacyImprovement
+from surefoot.policy.improvement import Improvement, LogImprovement, log_h
 from surefoot.policy.moves import MoveBelief, factors
+from surefoot.policy.view import View
 
-__all__ = ["QEI", "improvement_of_batches", "sampled_improvement"]
+__all__ = ["QEI", "BatchImprovement", "improvement_of_batches", "sampled_improvement"]
 
 Array = NDArray[np.float64]
 
@@ -125,7 +126,7 @@ def sampled_improvement(
     normal : array of shape (s, q − 1)
         Standard normal draws, used for every batch.
     scale : float, optional
-        The prior variance; as in :func:`~surefoot.policy.routes.moves.factors`.
+        The prior variance; as in :func:`~surefoot.policy.moves.factors`.
 
     >>> sampled_improvement(np.zeros((1, 1)), np.ones((1, 1, 1)), 0.0, np.empty((1, 0))).round(6)  # φ(0)
     array([0.398942])
@@ -204,12 +205,92 @@ class _Fantasies:
         return total - np.log(len(self.beliefs) * len(self.draws)), gradient
 
 
-class _Options(ModelOptions, total=False):
-    margin: float
-    sweeps: int
+class BatchImprovement(Together):
+    """Maximize qEI over batches that hold the points under way.
+
+    Parameters
+    ----------
+    samples, margin, sweeps
+        As of :class:`QEI`.
+    """
+
+    def __init__(self, samples: int, margin: float, sweeps: int) -> None:
+        super().__init__(sweeps)
+        self.samples, self.improvement = samples, Improvement(LogImprovement, margin)
+
+    def part(self, view: View, others: Sequence[Place]) -> Part:
+        domain, surrogate = view.domain, view.surrogate
+        fixed = [(query.x, query.index) for query in view.trials.pending.values()] + list(others)
+        failed = [(o.x, o.index) for o in view.trials.failures]  # measured at their mean
+        draws = self._draws(view, len(fixed))
+        target, floor = self.improvement.target(view, view.believe())
+        if surrogate.whole(surrogate.now()):
+            belief = view.believe().copy()
+            for _, row in failed:
+                belief.hallucinate(row)
+            rows = np.array([row for _, row in fixed], dtype=np.intp)
+            values = self._listed(view, belief, rows, draws, target, floor)
+            return lambda at: values[at]
+        posterior, encode = surrogate.posterior(), surrogate.rows.encode
+        for x, _ in failed:
+            posterior.hallucinate(encode(x[None])[0])
+        beliefs = members_of(posterior)
+        for x, _ in fixed:
+            e = encode(x[None])
+            for member in beliefs:
+                member.append(e[0], float(member.mean(e)[0]), 0.0)
+        part = _Fantasies(beliefs, len(fixed), draws, target, floor)
+        if not domain.listed:
+            return part
+        values = part(encode(domain.enumerate()))
+        return lambda at: values[at]
+
+    def _draws(self, view: View, count: int) -> Array:
+        """Standard normal draws (s, count) of the other points; one empty draw where there are none."""
+        if not count:
+            return np.empty((1, 0))
+        unit = unit_design(self.samples, count, view.stream("fantasies", view.step))
+        return cast(Array, ndtri(np.clip(unit, 1e-12, 1.0 - 1e-12)))
+
+    def _listed(
+        self, view: View, belief: Belief, rows: NDArray[np.intp], draws: Array, target: float, floor: float
+    ) -> Array:
+        """Scores of all candidates as the further point beside ``rows``; log EI or, in closed form, qEI."""
+        score, (mean, std) = LogImprovement(0.0, floor), belief.predict(EVERY)
+        if not rows.size:
+            return score.value(mean - target, std)
+        C, var, scale = belief.covariance(rows, EVERY), std**2, view.prior_std(belief.gp)  # C is (b, M)
+        if rows.size < SMALL:
+            exact = self._exact(mean, var, rows, C, target)
+            if exact.max() > 1e-12 * max(scale, abs(target)):  # else all is far below the target: logarithms rank it
+                return exact
+        L = factors(C[None, :, rows], 0.0, scale**2)[0]
+        B = np.linalg.solve(L, C)
+        std = np.sqrt(np.maximum(var - (B * B).sum(axis=0), 0.0))
+        best = np.maximum((mean[rows] + draws @ L.T).max(axis=1), target)
+        out = np.empty(len(mean))
+        for part in _parts(len(out), len(draws)):
+            shifted = mean[part, None] + B[:, part].T @ draws.T - best
+            out[part] = logsumexp(score.value(shifted, std[part, None]), axis=1)
+        return out
+
+    def _exact(self, mean: Array, var: Array, rows: NDArray[np.intp], C: Array, target: float) -> Array:
+        q, count = rows.size + 1, len(mean)
+        mu, cov = np.empty((count, q)), np.empty((count, q, q))
+        mu[:, :-1], mu[:, -1] = mean[rows], mean
+        cov[:, :-1, :-1], cov[:, -1, -1] = C[:, rows], var
+        cov[:, :-1, -1] = cov[:, -1, :-1] = C.T
+        return improvement_of_batches(mu, cov, target)
+
+    def score_moves(self, view: View, moves: MoveBelief, belief: Belief) -> Array:
+        target, _ = self.improvement.target(view, belief)
+        q = moves.mean.shape[1]
+        if q <= SMALL:
+            return improvement_of_batches(moves.mean, moves.cov, target)
+        return sampled_improvement(moves.mean, moves.cov, target, self._draws(view, q - 1), moves.scale)
 
 
-class QEI(JointRule, LegacyImprovement):
+class QEI(ModelPolicy):
     """Measure the points whose best value is expected to improve most, chosen together.
 
     Parameters
@@ -233,82 +314,19 @@ class QEI(JointRule, LegacyImprovement):
     np.True_
     """
 
-    def __init__(self, domain: Domain, *, samples: int = 128, **options: Unpack[_Options]) -> None:
+    domains = (Box, Candidates, Space, Paths)
+    ignores_pending = True
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        samples: int = 128,
+        margin: float = 0.0,
+        sweeps: int = 2,
+        **options: Unpack[ModelOptions],
+    ) -> None:
         super().__init__(domain, **options)
-        self.samples = whole(samples, "samples", 1)
-
-    def _part(self, others: Sequence[Place], size: int, step: int) -> Part:
-        belief = self._without_pending()
-        target, floor = self._target(belief)
-        fixed = [Place(query.x, query.index) for query in self._pending.values()] + list(others)
-        draws = self._draws(len(fixed), step)
-        if isinstance(belief, GridPosterior):
-            rows = np.array([place.index for place in fixed], dtype=np.intp)
-            return Listed(self._listed(belief, rows, draws, target, floor))
-        beliefs = belief.members if isinstance(belief, MixturePosterior) else [belief]
-        for place in fixed:
-            E = self._seen(place.x[None])
-            for member in beliefs:
-                member.append(E[0], float(member.mean(E)[0]), 0.0)
-        part = _Fantasies(beliefs, len(fixed), draws, target, floor)
-        return Listed(part(self._seen(self.domain.points))) if isinstance(self.domain, Candidates) else part
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return LogImprovement(*self._target(belief))
-
-    def _without_pending(self) -> Any:
-        """The belief as a copy of its own, failed points measured at their mean."""
-        belief = self._believe().copy()
-        for observation in self._failures():
-            if isinstance(belief, GridPosterior):
-                belief.hallucinate(cast(int, observation.index))
-            else:
-                E = self._seen(observation.x[None])
-                belief.append(E[0], float(belief.mean(E)[0]))
-        return belief
-
-    def _draws(self, count: int, step: int) -> Array:
-        """Standard normal draws (s, count) of the other points; one empty draw where there are none."""
-        if not count:
-            return np.empty((1, 0))
-        unit = unit_design(self.samples, count, self.stream("fantasies", step))
-        return cast(Array, ndtri(np.clip(unit, 1e-12, 1.0 - 1e-12)))
-
-    def _listed(
-        self, belief: GridPosterior, rows: NDArray[np.intp], draws: Array, target: float, floor: float
-    ) -> Array:
-        """Scores of all candidates as the further point beside ``rows``; log EI or, in closed form, qEI."""
-        score = LogImprovement(0.0, floor)
-        if not rows.size:
-            return score.value(belief.mean - target, belief.std)
-        C = belief.covariance(rows)  # (b, M)
-        if rows.size < SMALL:
-            exact = self._exact(belief, rows, C, target)
-            least = 1e-12 * max(self._prior_std(belief.gp), abs(target))
-            if exact.max() > least:  # else all is far below the target: logarithms rank it
-                return exact
-        L = factors(C[None, :, rows], 0.0, self._prior_std(belief.gp) ** 2)[0]
-        B = np.linalg.solve(L, C)
-        std = np.sqrt(np.maximum(belief.var - (B * B).sum(axis=0), 0.0))
-        best = np.maximum((belief.mean[rows] + draws @ L.T).max(axis=1), target)
-        out = np.empty(len(belief.mean))
-        for part in _parts(len(out), len(draws)):
-            shifted = belief.mean[part, None] + B[:, part].T @ draws.T - best
-            out[part] = logsumexp(score.value(shifted, std[part, None]), axis=1)
-        return out
-
-    def _exact(self, belief: GridPosterior, rows: NDArray[np.intp], C: Array, target: float) -> Array:
-        q, count = rows.size + 1, len(belief.mean)
-        mean = np.empty((count, q))
-        cov = np.empty((count, q, q))
-        mean[:, :-1], mean[:, -1] = belief.mean[rows], belief.mean
-        cov[:, :-1, :-1], cov[:, -1, -1] = C[:, rows], belief.var
-        cov[:, :-1, -1] = cov[:, -1, :-1] = C.T
-        return improvement_of_batches(mean, cov, target)
-
-    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
-        target, _ = self._target(belief)
-        q = moves.mean.shape[1]
-        if q <= SMALL:
-            return improvement_of_batches(moves.mean, moves.cov, target)
-        return sampled_improvement(moves.mean, moves.cov, target, self._draws(q - 1, step), moves.scale)
+        self.samples, self.margin = whole(samples, "samples", 1), not_negative(margin, "margin")
+        self.rule = BatchImprovement(self.samples, self.margin, sweeps)
+        self.sweeps = self.rule.sweeps

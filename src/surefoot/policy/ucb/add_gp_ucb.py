@@ -24,8 +24,8 @@ every five measurements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Unpack, cast
+from collections.abc import Sequence
+from typing import Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,13 @@ from surefoot.arguments import whole
 from surefoot.belief.additive import Additive, Parts
 from surefoot.belief.decomposition import FLOOR, learn, partition
 from surefoot.belief.gp import GP
-from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Box, Domain
-from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal
+from surefoot.loop.types import Proposal
 from surefoot.loop.widths import Constant, Width, given_or
-from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
-from surefoot.policy.ucb.gp_ucb import UpperBound
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.surrogate import Surrogate
+from surefoot.policy.view import View
 
 __all__ = ["AddGPUCB", "maximize_parts"]
 
@@ -127,6 +126,38 @@ class _Sum:
         return np.array(values), np.array(gradients)
 
 
+class SumOfBounds:
+    """x_t = argmax Σⱼ μ⁽ʲ⁾(x⁽ʲ⁾) + β_t^(1/2) σ⁽ʲ⁾(x⁽ʲ⁾), every part maximized on its own.
+
+    Parameters
+    ----------
+    width, candidates
+        As of :class:`AddGPUCB`.
+    """
+
+    def __init__(self, width: Width, candidates: int) -> None:
+        self.width, self.candidates = width, candidates
+
+    def propose(self, view: View) -> Proposal:
+        """Return the point whose sum of bounds is highest."""
+        with view.hallucinated() as belief:
+            parts, box = Parts(cast(Posterior, belief)), view.domain
+            largest = cast(Additive, belief.gp.kernel).index.shape[1]
+            width = self.width(view.round, size=None, dimension=largest, gain=belief.information_gain)
+            x, _ = maximize_parts(
+                parts,
+                box.lower,
+                box.upper,
+                width=width,
+                rng=view.stream("maximize", view.step),
+                candidates=self.candidates,
+                seeds=view.incumbents(belief, count=50),
+            )
+            if any(np.array_equal(x, taken) for taken, _ in view.blocked()):
+                return view.highest(_Sum(parts, width), belief)
+            return Proposal(x)
+
+
 class AddGPUCB(ModelPolicy):
     """Measure where the sum of the parts' upper confidence bounds is highest.
 
@@ -174,74 +205,39 @@ class AddGPUCB(ModelPolicy):
         self.width = given_or(width, Constant(2.0))
         self.decompositions = whole(decompositions, "decompositions", 1)
         self.candidates = whole(candidates, "candidates", 1)
-        self._fixed: tuple[tuple[int, ...], ...] | None = None
-        self._learned = given is None
+        fixed: tuple[tuple[int, ...], ...] | None = None
         if isinstance(groups, (int, np.integer)) and not isinstance(groups, bool):
-            self._number_of_groups = min(whole(groups, "groups", 1), domain.dimension)
-            first = partition(domain.dimension, self._number_of_groups, self.stream("partition"))
+            count = min(whole(groups, "groups", 1), domain.dimension)
+            first = partition(domain.dimension, count, self.stream("partition"))
         else:
             if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray)):
                 raise TypeError(f"groups must be a whole number or a sequence of groups of coordinates, got {groups!r}")
-            first = self._fixed = Additive(groups).groups
-            self._number_of_groups = len(first)
+            first = fixed = Additive(groups).groups
+            count = len(first)
         kernel = given.kernel if given is not None else Additive(first, units=domain.extent())
-        self._check_cover(cast(Additive, kernel))
-        if given is None:
-            self.gp = GP(kernel.scaled(1.0 / self._number_of_groups), FLOOR, every=EVERY)
+        seen = sorted(i for group in cast(Additive, kernel).groups for i in group)
+        if seen != list(range(domain.dimension)):
+            raise ValueError(f"groups must hold each of the {domain.dimension} coordinates once, got {seen}")
 
-    def _check_cover(self, kernel: Additive) -> None:
-        seen = sorted(i for group in kernel.groups for i in group)
-        if seen != list(range(self.domain.dimension)):
-            raise ValueError(f"groups must hold each of the {self.domain.dimension} coordinates once, got {seen}")
+        def fitted(X: Array, y: Array, noise: Array | None, /, *, rng: np.random.Generator) -> GP:
+            return learn(
+                X,
+                y,
+                noise,
+                groups=count,
+                candidates=self.decompositions,
+                rng=rng,
+                units=domain.extent(),
+                extent=1.0,
+                fixed=fixed,
+            )
+
+        if given is None:
+            gp = GP(kernel.scaled(1.0 / count), FLOOR, every=EVERY)
+            self.surrogate = Surrogate(self.trials, gp, self.stream, fitter=fitted)
+        self.rule = SumOfBounds(self.width, self.candidates)
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The decomposition in use."""
-        kernel = self._fit(self._due(self._successes())).kernel
-        return cast(Additive, kernel).groups
-
-    def _fit(self, at: int | None) -> GP:
-        if at is None or not self._learned:
-            return super()._fit(at)
-        if at not in self._fits:
-            X, y, noise = self._encoded()
-            fitted = learn(
-                X[:at],
-                y[:at],
-                None if noise is None else noise[:at],
-                groups=self._number_of_groups,
-                candidates=self.decompositions,
-                rng=self.stream("fit", at),
-                units=self.domain.extent(),
-                extent=1.0,
-                fixed=self._fixed,
-            )
-            self._fits = {**{key: gp for key, gp in self._fits.items() if key == self._fit_at}, at: fitted}
-        return self._fits[at]
-
-    def _bound_width(self, belief: Posterior | GridPosterior) -> float:
-        kernel = cast(Additive, belief.gp.kernel)
-        return self.width(self._round(), size=None, dimension=kernel.index.shape[1], gain=belief.information_gain)
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return UpperBound(self._bound_width(belief))
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        with self._hallucinated() as belief:
-            if not isinstance(belief, Posterior):
-                raise NotSupported("AddGPUCB works on Box")
-            parts, width = Parts(belief), self._bound_width(belief)
-            box = self.domain
-            x, _ = maximize_parts(
-                parts,
-                box.lower,
-                box.upper,
-                width=width,
-                rng=self.stream("maximize", step),
-                candidates=self.candidates,
-                seeds=self._incumbents(belief, count=50),
-            )
-            blocked = self._excluded_points()
-            if len(blocked) and (blocked == x).all(axis=1).any():
-                return self._best_point(_Sum(parts, width), belief, step)
-            return Proposal(x)
+        return cast(Additive, self.surrogate.now().kernel).groups

@@ -58,12 +58,7 @@ class UpperBound:
 
 
 class UpperConfidence(Pointwise):
-    """Algorithm 1, line 3: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x).
-
-    >>> from surefoot.loop.widths import Constant
-    >>> UpperConfidence(Constant(2.0)).width
-    Constant(2.0)
-    """
+    """Algorithm 1, line 3: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x)."""
 
     def __init__(self, width: Width) -> None:
         self.width = width

@@ -196,9 +196,13 @@ class Surrogate:
             for i in range(known.n, len(y)):
                 known.append(named[i], y[i], None if noise is None else noise[i])
         self._known, self._known_at = known, at
-        if self.domain.listed and not self.whole(known.gp):
-            return ListedPosterior(known, self.rows.encode(self.domain.enumerate()))
-        return self.rows.facing(known)
+        return known if self.whole(known.gp) else self.facing(known)
+
+    def facing(self, posterior: Posterior) -> Belief:
+        """Return a posterior over what it sees of points as rules ask it: over points as the domain names them."""
+        if self.domain.listed:
+            return ListedPosterior(posterior, self.rows.encode(self.domain.enumerate()))
+        return self.rows.facing(posterior)
 
     def posterior(self) -> Posterior:
         """Return the belief over what it sees of points, refitted if a refit is due; the caller's own."""

@@ -115,6 +115,14 @@ class View:
         parts += [self.domain.encode(x[None]) for x, _ in self.trials.unknown]
         return np.concatenate(parts)
 
+    def hints(self, *, imagined: bool = False) -> Array | None:
+        """Return where bounds dip, encoded: at what was measured, or is hallucinated; None where points are listed."""
+        if self.domain.listed:
+            return None
+        X = [self.trials.data()[0], *(x[None] for x, _ in (self.trials.unknown if imagined else ()))]
+        E = self.domain.encode(np.concatenate(X))
+        return E if len(E) else None
+
     def incumbents(self, belief: Belief, count: int = 3) -> Array | None:
         """Return the measured points of highest posterior mean: good places to start a search."""
         X, _, _ = self.trials.data()

@@ -15,27 +15,18 @@ Authors' options, cost of one ask: those of StableOpt.
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import ClassVar, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
-from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
 from surefoot.domain.perturbation import Perturbation
-from surefoot.domain.ranking import argmax
-from surefoot.domain.sets import Region, Sets
 from surefoot.loop.widths import Width
-from surefoot.policy.legacy import ModelOptions
-from surefoot.policy.robust.stable_opt import Report, WorstCasePolicy
+from surefoot.policy.base import ModelOptions
+from surefoot.policy.robust.stable_opt import UPPER, Report, StableOpt
 
 __all__ = ["MaxiMinGPUCB"]
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
-
-class MaxiMinGPUCB(WorstCasePolicy):
+class MaxiMinGPUCB(StableOpt):
     """Measure and report the choice whose worst case has the highest upper bound; see the module's page.
 
     Parameters
@@ -50,9 +41,12 @@ class MaxiMinGPUCB(WorstCasePolicy):
         Those of :class:`~surefoot.policy.robust.stable_opt.StableOpt`.
 
     >>> from surefoot import Ball, Candidates
+    >>> import numpy as np
     >>> policy = MaxiMinGPUCB(Candidates(np.linspace(0.0, 1.0, 11)), perturbation=Ball(0.1), seed=0)
     >>> query = policy.ask()
     """
+
+    side: ClassVar[float] = UPPER
 
     def __init__(
         self,
@@ -65,17 +59,3 @@ class MaxiMinGPUCB(WorstCasePolicy):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, perturbation=perturbation, report=report, accuracy=accuracy, width=width, **options)
-
-    def _shut(self, sets: Sets, blocked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return blocked if sets.itself(0) is not None else super()._shut(sets, blocked)
-
-    def _sampled(self, sets: Sets, center: int, free: Rows, lower: Array, upper: Array, step: int) -> int:
-        itself = sets.itself(center)
-        if itself is not None:
-            return itself
-        return int(free[argmax(-upper[free], rng=self.stream("adversary", step))])
-
-    def _preferred(self, region: Region, posterior: Posterior, width: float, center: Array) -> Array:
-        if self._same_domain(region):
-            return region.centers.encode(center[None])
-        return self._lowest_points(region, self._bound(posterior, width), center)

@@ -43,7 +43,7 @@ from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.drift.clock import Tracking
 from surefoot.policy.drift.tv_gp_ucb import TVGPUCB
 from surefoot.policy.legacy import Acquisition, ModelPolicy
-from surefoot.policy.robust.stable_opt import report
+from surefoot.policy.robust.judge import report
 from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
 
 __all__ = ["RobustReport"]

@@ -33,374 +33,133 @@ of as many points as there are whole-numbered moves, if that is more.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal, Unpack, cast
+from typing import Any, ClassVar, Literal, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, positive
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
+from surefoot.belief.protocol import EVERY, Belief
 from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.domain.ranking import argmax
 from surefoot.domain.sets import Region, Sets
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal, _check_domain
-from surefoot.loop.types import Query, Recommendation
-from surefoot.loop.widths import Width
-from surefoot.policy.legacy import ModelOptions, ModelPolicy, PosteriorScore
-from surefoot.policy.legacy_ucb import LegacyGPUCB
+from surefoot.loop.policy import _check_domain
+from surefoot.loop.types import Proposal, Query, Recommendation
+from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.acquisition import BeliefScore
+from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.plausible import WIDTH, plausible, refitted
-from surefoot.policy.robust.worst_case import lowest, maximin
+from surefoot.policy.robust.judge import FINE, Judged, RegionJudge, SetJudge, judge_of, judged, report
 from surefoot.policy.ucb.gp_ucb import UpperBound
+from surefoot.policy.view import View
 
-__all__ = ["StableOpt", "WorstCasePolicy", "report", "robust_bounds"]
+__all__ = ["AmongSets", "InRegion", "StableOpt"]
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 REPORTS = ("current", "own_time", "last")
-FINE = {"count": 128, "keep": 8, "iterations": 40}  # of the search for the adversary's choice on a box
 Report = Literal["current", "own_time", "last"]
+LOWER, UPPER = -1.0, 1.0  # which bound says what an adversary does: StableOpt's lcb, or MaxiMin-GP-UCB's ucb
 
 
-def _measured(posterior: Posterior, columns: int | None = None) -> Array | None:
-    """Where bounds dip or peak sharply: at measured points, of which a drifting belief knows the time too."""
-    return posterior.X[:, :columns] if posterior.n else None
-
-
-def robust_bounds(
-    policy: ModelPolicy, reach: Sets | Region, width: float, centers: Rows | Array
-) -> tuple[Array, Array, Array]:
-    """Return worst cases of the lower bound, the mean and the upper bound of some centers, shape (k,) each.
+class AmongSets:
+    """Algorithm 1 where a choice is one of finitely many sets of candidates.
 
     Parameters
     ----------
-    policy : ModelPolicy
-        Whose belief is used, given all measurements.
-    reach : Sets or Region
-        What an adversary reaches on the policy's domain.
-    width : float
-        Standard deviations between mean and bound.
-    centers : array of shape (k,) or (k, d)
-        Centers: numbers on candidates, points elsewhere.
-
-    >>> from surefoot import GP, SE, Ball, Candidates
-    >>> line = Candidates([0.0, 1.0, 2.0])
-    >>> policy = GPUCB(line, gp=GP(SE(0.1), noise=1e-6), seed=0)
-    >>> for x, y in [(0.0, 1.0), (1.0, 5.0), (2.0, 4.0)]:
-    ...     policy.tell([x], y)
-    >>> robust_bounds(policy, Ball(1.0).on(line), 2.0, np.arange(3))[1].round(3)
-    array([1., 1., 4.])
-    """
-    bounds = []
-    if isinstance(reach, Sets):
-        mean, std = policy._everywhere(policy._believe())
-        for values in (mean - width * std, mean, mean + width * std):
-            bounds.append(reach.minimum(values)[centers])
-    else:
-        posterior, E = policy.posterior(), reach.centers.encode(centers)
-        for sign in (-1.0, 0.0, 1.0):
-            score = PosteriorScore(posterior, UpperBound(sign * width))
-            bounds.append(lowest(score, reach, E, hints=_measured(posterior, policy.domain.lower.size))[0])
-    return bounds[0], bounds[1], bounds[2]
-
-
-class WorstCasePolicy(LegacyGPUCB):
-    """Base of the policies that choose by a worst case: what is chosen, remembered, reported and certified.
-
-    A subclass says which point of the chosen set is measured.
-
-    >>> from surefoot import StableOpt
-    >>> issubclass(StableOpt, WorstCasePolicy)
-    True
+    judge : SetJudge
+        What an adversary may do.
+    width : width
+        β_t^(1/2).
+    side : {LOWER, UPPER}
+        The bound of line 2. With ``UPPER`` a choice that can be measured itself is.
     """
 
-    domains = (Box, Candidates, Space)
+    def __init__(self, judge: SetJudge, width: Width, side: float) -> None:
+        self.sets, self.judge, self.width, self.side = judge.sets, judge, width, side
 
-    def __init__(
-        self,
-        domain: Domain,
-        *,
-        perturbation: Perturbation,
-        report: Report = "current",
-        accuracy: float | None = None,
-        width: Width | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        if not isinstance(perturbation, Perturbation):
-            raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
-        _check_domain(domain, self.domains, type(self).__name__)
-        try:
-            joined = perturbation.join(domain)
-            self._reach = perturbation.on(joined)
-        except Meaningless as error:
-            raise NotSupported(str(error)) from None
-        super().__init__(joined, width=width, **options)
-        self.perturbation, self.report_rule = perturbation, one_of(report, "report", REPORTS)
-        self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
-
-    # -- choosing ----------------------------------------------------------------------------------------------------
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        return self._among_sets(self._reach, step) if isinstance(self._reach, Sets) else self._in_box(step)
-
-    def _among_sets(self, sets: Sets, step: int) -> Proposal:
-        with self._hallucinated() as belief:
-            width = cast(UpperBound, self._acquisition(belief, step)).width
-            mean, std = self._everywhere(belief)
+    def propose(self, view: View) -> Proposal:
+        """Return the point to measure; its note says for which choice, and what that promises."""
+        sets = self.sets
+        with view.hallucinated() as belief:
+            width = view.deviations(self.width, belief)
+            mean, std = belief.predict(EVERY)
             upper, lower = mean + width * std, mean - width * std
-        robust, blocked = sets.minimum(upper), self._excluded_rows()
+        robust, blocked = sets.minimum(upper), view.domain.excluding(view.blocked())
         exclude = np.zeros(sets.count, dtype=np.bool_) if sets.repeated is None else sets.repeated
         if blocked.any():
-            exclude = exclude | self._shut(sets, blocked)
-        center = argmax(robust, rng=self.stream("ties", step), exclude=exclude)
+            whole = self.side == LOWER or sets.itself(0) is None  # a choice is out when all of its members are
+            exclude = exclude | (sets.minimum(blocked.astype(np.float64)) > 0.0 if whole else blocked)
+        center = argmax(robust, rng=view.stream("ties", view.step), exclude=exclude)  # line 1: x̃_t
         members = sets.members(center)
-        index = self._sampled(sets, center, members[~blocked[members]], lower, upper, step)
-        if self._unknown():  # hallucinated bounds are too narrow to promise anything
-            mean, std = self._everywhere(self._believe())
+        itself = sets.itself(center) if self.side == UPPER else None
+        if itself is None:  # line 2: δ_t
+            free, bound = members[~blocked[members]], lower if self.side == LOWER else upper
+            itself = int(free[argmax(-bound[free], rng=view.stream("adversary", view.step))])
+        if view.trials.unknown:  # hallucinated bounds are too narrow to promise anything
+            mean, std = view.believe().predict(EVERY)
             robust, lower = sets.minimum(mean + width * std), mean - width * std
-        return self._proposal(Proposal(index=index), center, float(robust.max()), float(lower[members].min()))
-
-    def _shut(self, sets: Sets, blocked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Centers of which no member may be measured now."""
-        return sets.minimum(blocked.astype(np.float64)) > 0.0
-
-    def _sampled(self, sets: Sets, center: int, free: Rows, lower: Array, upper: Array, step: int) -> int:
-        """Line 2 of the algorithm: the member of lowest lcb."""
-        return int(free[argmax(-lower[free], rng=self.stream("adversary", step))])
-
-    def _in_box(self, step: int) -> Proposal:
-        region = cast(Region, self._reach)
-        with self._hallucinated() as belief:
-            posterior = cast(Posterior, belief)
-            width = cast(UpperBound, self._acquisition(belief, step)).width
-            proposal, center, value = self._search(region, posterior, width, step)
-        if self._unknown():
-            honest = cast(Posterior, self._believe())
-            value = self._best_center(region, honest, width, step)[1]
-        else:
-            honest = posterior
-        E = region.centers.encode(center[None])
-        low = lowest(self._bound(honest, -width), region, E, hints=_measured(honest), **FINE)[0]
-        return self._proposal(proposal, center.tolist(), value, float(low[0]))
-
-    def _search(self, region: Region, posterior: Posterior, width: float, step: int) -> tuple[Proposal, Array, float]:
-        """The point to measure, its center, and the center's robust upper bound."""
-        blocked = self._excluded_points()
-        if region.trivial and self._same_domain(region):
-            proposal = self._best_point(self._bound(posterior, width), posterior, step)  # GP-UCB, to the bit
-            x = cast(Array, proposal.x)
-            return proposal, x, float(self._bound(posterior, width)(self.domain.encode(x[None]))[0])
-        shut = np.empty((0, region.centers.dimension))
-        while True:
-            center, value = self._best_center(region, posterior, width, step, shut)
-            X = self.domain.decode(self._preferred(region, posterior, width, center))
-            free = ~(X[:, None, :] == blocked).all(axis=-1).any(axis=1)
-            if free.any():
-                return Proposal(X[free][0]), center, value
-            shut = np.vstack([shut, center])
-
-    def _same_domain(self, region: Region) -> bool:
-        return region.centers.dimension == self.domain.dimension
-
-    def _best_center(
-        self, region: Region, posterior: Posterior, width: float, step: int, shut: Array | None = None
-    ) -> tuple[Array, float]:
-        """Line 1 of the algorithm on a box or a space."""
-        measured = self._incumbents(posterior)
-        seeds = [] if measured is None else [region.center_of(measured)]
-        chosen = [query.note["center"] for query in self._chosen()[-3:]]
-        if chosen:
-            seeds.append(np.array(chosen))
-        x, value, _ = maximin(
-            self._bound(posterior, width),
-            region,
-            rng=self.stream("maximize", step),
-            seeds=np.vstack(seeds) if seeds else None,
-            hints=_measured(posterior),
-            exclude=shut,
-        )
-        return x, value
-
-    def _preferred(self, region: Region, posterior: Posterior, width: float, center: Array) -> Array:
-        """Encoded points of the region around the center in the order of preference: line 2 of the algorithm."""
-        return self._lowest_points(region, self._bound(posterior, -width), center)
-
-    @staticmethod
-    def _lowest_points(region: Region, bound: PosteriorScore, center: Array) -> Array:
-        """Encoded points around a center, the lowest first."""
-        E = region.centers.encode(center[None])
-        found = lowest(bound, region, E, hints=_measured(bound.posterior), **FINE)[1]
-        others = region.spread(E, FINE["count"])[0]
-        return np.vstack([found, others[np.argsort(bound(others), kind="stable")]])
-
-    @staticmethod
-    def _bound(posterior: Posterior, width: float) -> PosteriorScore:
-        return PosteriorScore(posterior, UpperBound(width))
-
-    @staticmethod
-    def _proposal(proposal: Proposal, center: int | list[float], upper: float, lower: float) -> Proposal:
-        note = {"center": center, "upper": upper, "lower": lower}
-        return Proposal(proposal.x, proposal.index, note=note)
-
-    # -- answering ---------------------------------------------------------------------------------------------------
-
-    def _chosen(self) -> list[Query]:
-        """Queries that the rule chose, in order."""
-        return [query for query in self._queries if "center" in query.note]
-
-    def _width_now(self) -> float:
-        belief: Posterior | GridPosterior = self._believe()
-        return cast(UpperBound, self._acquisition(belief, len(self._queries))).width
-
-    def _recommend(self) -> Recommendation:
-        return report(self, self._reach, self._width_now(), *self._candidates())
-
-    def _candidates(self) -> tuple[list[Any], Array | None, str]:
-        """The centers that may be reported, what they are judged by (None: the bounds now), and the rule in words."""
-        chosen = self._chosen()
-        if not chosen:
-            return self._measured_centers(), None, "best worst-case lower bound now, among measured points"
-        centers = [query.note["center"] for query in chosen]
-        if self.report_rule == "last":
-            return centers[-1:], None, "the last choice"
-        if self.report_rule == "own_time":
-            own = np.array([query.note["lower"] for query in chosen])
-            return centers, own, "best worst-case lower bound of its own round, among the choices"
-        return centers, None, "best worst-case lower bound now, among the choices"
-
-    def _measured_centers(self) -> list[Any]:
-        if isinstance(self._reach, Sets):
-            found: list[Any] = self._reach.center_of(self._rows()).tolist()
-        else:
-            found = self._reach.center_of(self._data()[0]).tolist()
-        return found
-
-    @property
-    def certificate(self) -> float:
-        """A bound on the robust regret of the recommendation; ∞ before the rule has chosen anything.
-
-        *With a belief that is given*, valid whenever its bounds hold in all rounds: the lowest robust upper bound of
-        all rounds, min_s max_x min_δ ucb_{s−1}(x + δ), less the lower bound by which the report was judged. With
-        ``report="own_time"`` it never rises.
-
-        *With a belief that is fitted* (the default, or ``gp.refit(...)``) bounds of different rounds are those of
-        different beliefs, and no theorem speaks about any of them. It is then the largest of
-        max_x min_δ ucb(x + δ) − min_δ lcb(x̂ + δ), two standard deviations wide, under the belief now and under draws
-        of hyper-parameters that suit the measurements as well (:mod:`surefoot.policy.plausible`); ∞ while there are
-        fewer
-        than two measurements for every hyper-parameter. It may rise. How often it holds is measured, not proved: see
-        docs/policies/stable-opt.md.
-
-        >>> from surefoot import Ball, Candidates, StableOpt
-        >>> policy = StableOpt(Candidates([0.0, 1.0]), perturbation=Ball(0.5), initial=0, seed=0)
-        >>> policy.certificate
-        inf
-        """
-        chosen = self._chosen()
-        if not chosen:
-            return math.inf
-        if refitted(self):
-            return self._plausible_regret()
-        highest = min(query.note["upper"] for query in chosen)
-        if self.report_rule == "own_time":
-            return float(highest - max(query.note["lower"] for query in chosen))
-        if self.report_rule == "last" or not self._successes():
-            return float(highest - chosen[-1].note["lower"])
-        return float(highest - cast(float, self._recommend().lower))
-
-    def _plausible_regret(self, limit: float = math.inf) -> float:
-        """The largest regret that a plausible belief thinks possible; given up beyond the limit."""
-        if self._certified is not None and self._certified[0] == len(self._events):
-            return self._certified[1]
-        worst, center = -math.inf, None
-        for belief in plausible(self):
-            if center is None:
-                center = _judged(self, self._reach, self._width_now(), *self._candidates()[:2])[0]
-            worst = max(worst, self._possible_regret(belief, center))
-            if worst > limit:
-                return worst
-        found = math.inf if center is None else max(worst, 0.0)
-        self._certified = (len(self._events), found)
-        return found
-
-    _certified: tuple[int, float] | None = None  # the number of events, and what was found then
-
-    def _possible_regret(self, belief: Posterior, center: Any) -> float:
-        """The robust optimum less the worst case of a center, at most, under a belief."""
-        reach = self._reach
-        if isinstance(reach, Sets):
-            mean, std = belief.predict(self._seen(cast(Candidates, self.domain).points))
-            upper, lower = mean + WIDTH * std, mean - WIDTH * std
-            return float(reach.minimum(upper).max() - reach.minimum(lower)[center])
-        high = self._best_center(reach, belief, WIDTH, len(self._queries))[1]
-        E = reach.centers.encode(center[None])
-        return high - float(lowest(self._bound(belief, -WIDTH), reach, E, hints=_measured(belief), **FINE)[0][0])
-
-    @property
-    def finished(self) -> bool:
-        """Whether the certificate has reached the ``accuracy``; never without one.
-
-        It promises what :attr:`certificate` does, under the same belief.
-        """
-        if self.accuracy is None or not self._chosen():
-            return False
-        regret = self._plausible_regret(self.accuracy) if refitted(self) else self.certificate
-        return regret <= self.accuracy
+        promise = {"center": center, "upper": float(robust.max()), "lower": float(lower[members].min())}
+        return Proposal(index=itself, note=promise)  # line 3
 
 
-def report(
-    policy: ModelPolicy, reach: Sets | Region, width: float, centers: list[Any], own: Array | None, rule: str
-) -> Recommendation:
-    """Return the center whose worst case has the highest lower bound, as a recommendation.
+class InRegion:
+    """Algorithm 1 where a choice is a point of a box or a space, with a region around it; both lines are searches.
 
     Parameters
     ----------
-    policy, reach, width
-        As in :func:`robust_bounds`.
-    centers : list
-        Centers that may be reported, in the order they were chosen; the first of the best wins.
-    own : array of shape (k,), optional
-        What they are judged by, instead of the lower bound now. It is also the lower bound that is shown, unless the
-        belief is fitted: then that is the one now.
-    rule : str
-        The rule in words.
-
-    >>> from surefoot import GP, SE, Ball, Candidates
-    >>> line = Candidates([0.0, 1.0, 2.0])
-    >>> policy = GPUCB(line, gp=GP(SE(0.1), noise=1e-6), seed=0)
-    >>> for x, y in [(0.0, 1.0), (1.0, 5.0), (2.0, 4.0)]:
-    ...     policy.tell([x], y)
-    >>> report(policy, Ball(1.0).on(line), 2.0, [1, 2], None, "an example").x
-    array([2.])
+    judge : RegionJudge
+        What an adversary may do.
+    width, side
+        As of :class:`AmongSets`.
     """
-    best, lower, mean, upper = _judged(policy, reach, width, centers, own)
-    if isinstance(reach, Sets):
-        answer = reach.answer(int(best))
-    else:
-        answer = {"x": best, "params": reach.centers.params(best)}
-    return Recommendation(**answer, mean=mean, lower=lower, upper=upper, rule=rule)
+
+    def __init__(self, judge: RegionJudge, width: Width, side: float) -> None:
+        self.region, self.judge, self.width, self.side = judge.region, judge, width, side
+
+    def propose(self, view: View) -> Proposal:
+        """Return the point to measure; its note says for which choice, and what that promises."""
+        with view.hallucinated() as belief:
+            width, hints = view.deviations(self.width, belief), view.hints(imagined=True)
+            x, center, upper = self._search(view, belief, width, hints)
+            lower = self.judge.least(belief, -width, center, hints)[0]
+        if view.trials.unknown:  # hallucinated bounds are too narrow to promise anything
+            honest, hints = view.believe(), view.hints()
+            upper = self.judge.best(view, honest, width, hints)[1]
+            lower = self.judge.least(honest, -width, center, hints)[0]
+        return Proposal(x, note={"center": center.tolist(), "upper": upper, "lower": lower})
+
+    def _search(self, view: View, belief: Belief, width: float, hints: Array | None) -> tuple[Array, Array, float]:
+        """The point to measure, its center, and the center's robust upper bound."""
+        region, domain = self.region, view.domain
+        itself = region.centers.dimension == domain.dimension
+        if region.trivial and itself:  # GP-UCB, to the bit
+            score = BeliefScore(belief, UpperBound(width))
+            x = cast(Array, view.highest(score, belief).x)
+            return x, x, float(score(domain.encode(x[None]))[0])
+        blocked = domain.excluding(view.blocked())
+        shut = np.empty((0, region.centers.dimension))
+        while True:
+            center, value = self.judge.best(view, belief, width, hints, shut)  # line 1: x̃_t
+            if itself and self.side == UPPER:
+                X = domain.decode(region.centers.encode(center[None]))
+            else:
+                X = domain.decode(self._preferred(belief, self.side * width, center, hints))  # line 2: x̃_t + δ_t
+            free = ~(X[:, None, :] == blocked).all(axis=-1).any(axis=1)
+            if free.any():
+                return X[free][0], center, value
+            shut = np.vstack([shut, center])
+
+    def _preferred(self, belief: Belief, width: float, center: Array, hints: Array | None) -> Array:
+        """Encoded points around a center, that of the lowest bound first."""
+        found = self.judge.least(belief, width, center, hints)[1]
+        others = self.region.spread(self.region.centers.encode(center[None]), FINE["count"])[0]
+        values = BeliefScore(belief, UpperBound(width))(others)
+        return np.vstack([found, others[np.argsort(values, kind="stable")]])
 
 
-def _judged(
-    policy: ModelPolicy, reach: Sets | Region, width: float, centers: list[Any], own: Array | None
-) -> tuple[Any, float, float, float]:
-    """The best of the centers, and the lower bound, mean and upper bound of its worst case."""
-    distinct = np.array(centers) if own is not None else np.array(list(dict.fromkeys(map(_hashable, centers))))
-    lower, mean, upper = robust_bounds(policy, reach, width, distinct)
-    judged = lower if own is None else own
-    best = int(np.argmax(judged))
-    shown = lower if refitted(policy) else judged  # a bound of an earlier fit says nothing about this one's mean
-    return distinct[best], float(shown[best]), float(mean[best]), float(upper[best])
-
-
-def _hashable(center: Any) -> Any:
-    return tuple(center) if isinstance(center, list) else center
-
-
-class StableOpt(WorstCasePolicy):
+class StableOpt(ModelPolicy):
     """The choice whose worst case is best; see the module's page.
 
     Parameters
@@ -431,3 +190,135 @@ class StableOpt(WorstCasePolicy):
     >>> abs(policy.recommend().x[0] - 0.7) < 0.06
     np.True_
     """
+
+    domains = (Box, Candidates, Space)
+    side: ClassVar[float] = LOWER
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        perturbation: Perturbation,
+        report: Report = "current",
+        accuracy: float | None = None,
+        width: Width | None = None,
+        **options: Unpack[ModelOptions],
+    ) -> None:
+        if not isinstance(perturbation, Perturbation):
+            raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
+        _check_domain(domain, self.domains, type(self).__name__)
+        try:
+            joined = perturbation.join(domain)
+            reach = perturbation.on(joined)
+        except Meaningless as error:
+            raise NotSupported(str(error)) from None
+        super().__init__(joined, **options)
+        self.perturbation, self.report_rule = perturbation, one_of(report, "report", REPORTS)
+        self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
+        self.width = given_or(width, usual(joined.size, self.confidence))
+        self.judge = judge_of(reach)
+        self.rule = worst_case_rule(reach, self.width, self.side)
+        self._certified: tuple[int, float] | None = None  # the number of events, and what was found then
+
+    # -- answering ---------------------------------------------------------------------------------------------------
+
+    def _chosen(self) -> list[Query]:
+        """Queries that the rule chose, in order."""
+        return [query for query in self.trials.queries if "center" in query.note]
+
+    def _recommend(self) -> Recommendation:
+        return report(self.judge, self._judged(), self._reportable()[2])
+
+    def _judged(self) -> Judged:
+        """The best of the choices, by the belief now."""
+        view, (centers, own, _) = self.view(), self._reportable()
+        width = view.deviations(self.width, view.believe())
+        return judged(
+            self.judge, view.believe(), width, centers, own=own, show_own=not refitted(self), hints=view.hints()
+        )
+
+    def _reportable(self) -> tuple[list[Any], Array | None, str]:
+        """The centers that may be reported, what they are judged by (None: the bounds now), and the rule in words."""
+        chosen = self._chosen()
+        if not chosen:
+            measured = self.judge.measured(self.trials)
+            return measured, None, "best worst-case lower bound now, among measured points"
+        centers = [query.note["center"] for query in chosen]
+        if self.report_rule == "last":
+            return centers[-1:], None, "the last choice"
+        if self.report_rule == "own_time":
+            own = np.array([query.note["lower"] for query in chosen])
+            return centers, own, "best worst-case lower bound of its own round, among the choices"
+        return centers, None, "best worst-case lower bound now, among the choices"
+
+    @property
+    def certificate(self) -> float:
+        """A bound on the robust regret of the recommendation; ∞ before the rule has chosen anything.
+
+        *With a belief that is given*, valid whenever its bounds hold in all rounds: the lowest robust upper bound of
+        all rounds, min_s max_x min_δ ucb_{s−1}(x + δ), less the lower bound by which the report was judged. With
+        ``report="own_time"`` it never rises.
+
+        *With a belief that is fitted* (the default, or ``gp.refit(...)``) bounds of different rounds are those of
+        different beliefs, and no theorem speaks about any of them. It is then the largest of
+        max_x min_δ ucb(x + δ) − min_δ lcb(x̂ + δ), two standard deviations wide, under the belief now and under draws
+        of hyper-parameters that suit the measurements as well (:mod:`surefoot.policy.plausible`); ∞ while there are
+        fewer
+        than two measurements for every hyper-parameter. It may rise. How often it holds is measured, not proved: see
+        docs/policies/stable-opt.md.
+
+        >>> from surefoot import Ball, Candidates, StableOpt
+        >>> policy = StableOpt(Candidates([0.0, 1.0]), perturbation=Ball(0.5), initial=0, seed=0)
+        >>> policy.certificate
+        inf
+        """
+        chosen = self._chosen()
+        if not chosen:
+            return math.inf
+        if refitted(self):
+            return self._plausible_regret()
+        highest = min(query.note["upper"] for query in chosen)
+        if self.report_rule == "own_time":
+            return float(highest - max(query.note["lower"] for query in chosen))
+        if self.report_rule == "last" or not self.trials.successes:
+            return float(highest - chosen[-1].note["lower"])
+        return float(highest - self._recommend().lower)  # type: ignore[operator]
+
+    def _plausible_regret(self, limit: float = math.inf) -> float:
+        """The largest regret that a plausible belief thinks possible; given up beyond the limit."""
+        known = len(self.trials.events)
+        if self._certified is not None and self._certified[0] == known:
+            return self._certified[1]
+        worst, center = -math.inf, None
+        for posterior in plausible(self):
+            if center is None:
+                center = self._judged()[0]
+            worst = max(worst, self._possible_regret(self.surrogate.facing(posterior), center))
+            if worst > limit:
+                return worst
+        found = math.inf if center is None else max(worst, 0.0)
+        self._certified = (known, found)
+        return found
+
+    def _possible_regret(self, belief: Belief, center: Any) -> float:
+        """The robust optimum less the worst case of a center, at most, under a belief."""
+        view = self.view()
+        high = self.judge.highest(view, belief, WIDTH, view.hints())
+        return high - self.judge.lowest(belief, WIDTH, center, view.hints())
+
+    @property
+    def finished(self) -> bool:
+        """Whether the certificate has reached the ``accuracy``; never without one.
+
+        It promises what :attr:`certificate` does, under the same belief.
+        """
+        if self.accuracy is None or not self._chosen():
+            return False
+        regret = self._plausible_regret(self.accuracy) if refitted(self) else self.certificate
+        return regret <= self.accuracy
+
+
+def worst_case_rule(reach: Sets | Region, width: Width, side: float) -> AmongSets | InRegion:
+    """Return Algorithm 1 over what an adversary reaches; ``side`` is the bound of line 2."""
+    judge = judge_of(reach)
+    return AmongSets(judge, width, side) if isinstance(judge, SetJudge) else InRegion(judge, width, side)

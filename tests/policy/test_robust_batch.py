@@ -180,11 +180,11 @@ def test_a_long_list_and_a_box_are_cut_to_a_pool():
     many = Candidates(np.random.default_rng(1).random((3000, 3)))
     policy = RobustBatch(many, tau=2, pool=100, gp=BELIEF, seed=0)
     measure(policy, policy.ask(8))
-    assert policy._selection()[0].size <= 108
+    assert policy.rule.selection(policy.view())[0].size <= 108
     box = RobustBatch(Box([(0.0, 1.0), (0.0, 2.0)]), tau=2, pool=100, gp=BELIEF, seed=0)
     measure(box, box.ask(8))
     queries = box.ask(3)
-    assert box._selection()[0].size <= 111
+    assert box.rule.selection(box.view())[0].size <= 111
     assert len({query.x.tobytes() for query in queries}) == 3
 
 

@@ -37,42 +37,179 @@ each point of the bucket being filled.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack, cast
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import not_negative, one_of, whole
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
+from surefoot.belief.protocol import EVERY, Belief
 from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.errors import NoData
 from surefoot.experimental import experimental
-from surefoot.loop.policy import Proposal
-from surefoot.loop.types import Query
-from surefoot.loop.widths import Width
-from surefoot.policy.legacy import ModelOptions
-from surefoot.policy.legacy_ucb import LegacyGPUCB
-from surefoot.policy.ucb.gp_ucb import UpperBound
+from surefoot.loop.types import Proposal, Query
+from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.ucb.gp_ucb import UpperBound, UpperConfidence
+from surefoot.policy.view import View
 from surefoot.select.adversary import Attack, attack, greedy_min, local_search
 from surefoot.select.quadratic import VarianceReduction
 from surefoot.select.robust import buckets, pro_sizes
 from surefoot.select.selection import first_best, tolerance
 
-__all__ = ["RobustBatch"]
+__all__ = ["RobustBatch", "SurvivingPoints"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Ground = tuple[Candidates, Indices | None, VarianceReduction]  # points, their candidate rows, what measuring them tells
 
 RADII = (0.2, 0.05, 0.01, 0.002)  # of the clouds around the best measured points, in units of the domain's extent
 CLOUD = 12  # points per cloud
 NOISE = 1e-9  # share of the largest variance below which the noise is not taken: sets of points stay independent
 
 
+class SurvivingPoints:
+    """The next point of a robust selection under f (eq. 7.17).
+
+    Parameters
+    ----------
+    tau, method, beta, eta, interest, pool, width
+        As of :class:`RobustBatch`.
+    """
+
+    def __init__(self, tau: int, *, method: str, beta: float, eta: int, interest: str, pool: int, width: Width) -> None:
+        self.tau, self.method, self.eta, self.interest, self.pool = tau, method, eta, interest, pool
+        self.width, self.fallback = width, UpperConfidence(width)
+        # A bucket of one point takes the one that is most informative on its own.
+        self.buckets = pro_sizes(tau, eta) if method == "pro" else [1] * math.ceil(beta * tau - 1e-9)
+        self._ground: tuple[object, Ground] | None = None
+
+    def propose(self, view: View) -> Proposal:
+        """Return the best point of the first bucket that has a place."""
+        ground, index, objective = self.selection(view)
+        pending = list(view.trials.pending.values())
+        free = np.ones(ground.size, dtype=bool)
+        # A batch is a set: what is under way is worth nothing a second time, however noisy.
+        free[_places(ground, [*(x for x, _ in view.blocked()), *(query.x for query in pending)])] = False
+        sizes = self._plan(view, objective, np.flatnonzero(free))
+        taken = [query.note["bucket"] for query in pending if "bucket" in query.note]
+        filled = np.bincount(taken, minlength=len(sizes) + 1)
+        bucket = next((i for i, size in enumerate(sizes) if filled[i] < size), len(sizes))  # the rest comes last
+        note = {"bucket": bucket} if self.method != "auto" else {"bucket": bucket, "buckets": sizes}
+        if not free.any():  # a small finite space, nearly all of it taken: the upper bound finds what may be asked
+            return replace(self.fallback.propose(view), note=note)
+        # Gains count from the points of the same bucket only: the others shrink the ground set and nothing else.
+        # Points of no bucket (the initial design) are there whatever is lost; what failed is not worth trying around.
+        mine = [query.x for query in pending if query.note.get("bucket", bucket) == bucket]
+        known = dict.fromkeys(_places(ground, [*(o.x for o in view.trials.failures), *mine]).tolist())
+        left = np.flatnonzero(free)
+        best = int(left[first_best(objective.state(list(known)).gains(left), tolerance(objective))])
+        if index is None:
+            return Proposal(ground.points[best], note=note)
+        return Proposal(index=int(index[best]), note=note)
+
+    def _plan(self, view: View, objective: VarianceReduction, free: Indices) -> list[int]:
+        """The sizes of the buckets of this batch; ``"auto"`` decides when it begins, for so many points.
+
+        Every plan is carried out and attacked: the largest loss again and again, then swaps.
+        """
+        if self.method != "auto":
+            return self.buckets
+        begun = [query.note["buckets"] for query in view.trials.pending.values() if "buckets" in query.note]
+        if begun:
+            return list(begun[0])
+        if not self.tau < view.left <= free.size:
+            return self.buckets
+        plans = [
+            self.buckets,
+            [],
+            [1] * self.tau,
+            pro_sizes(self.tau, self.eta, "compact"),
+            pro_sizes(self.tau, self.eta),
+        ]
+        kept = [-math.inf] * len(plans)
+        for i, sizes in enumerate(plans):
+            if sum(sizes) <= view.left:
+                order = buckets(objective, sizes, view.left, among=free).order
+                kept[i] = local_search(objective, order, greedy_min(objective, order, self.tau)).value
+        return plans[first_best(np.array(kept), tolerance(objective))]
+
+    def selection(self, view: View) -> Ground:
+        """Return the points to choose from, their candidate rows, and what measuring them is worth.
+
+        They follow from the measurements alone, so that a batch is chosen from one ground set; pending and failed
+        points that are not in the pool join it.
+        """
+        trials, domain = view.trials, view.domain
+        key = (len(trials.observations), view.surrogate.due(trials.successes))
+        under_way = np.array([x for x, _ in trials.unknown]).reshape(-1, domain.dimension)
+        if self._ground is None or self._ground[0] != key or not self._ground[1][0].contains(under_way).all():
+            X = np.vstack([self._pool_points(view), under_way])
+            X = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
+            index = domain.address(X) if domain.listed else None
+            self._ground = (key, (Candidates(X), index, self._objective(view, X)))
+        return self._ground[1]
+
+    def _objective(self, view: View, X: Array) -> VarianceReduction:
+        """f (eq. 7.17) with the belief given the data so far."""
+        posterior, E = view.surrogate.posterior(), view.surrogate.rows.encode(X)
+        K = posterior.cov(E)
+        K = 0.5 * (K + K.T)
+        K.ravel()[:: len(K) + 1] = np.maximum(K.diagonal(), 0.0)
+        scale = float(K.diagonal().max()) or 1.0
+        targets = np.arange(len(X))
+        if self.interest == "potential":  # M
+            mean, std = posterior.mean(E), np.sqrt(K.diagonal())
+            half = self._width(view, posterior) * std
+            targets = np.flatnonzero(mean + half >= (mean - half).max())
+        return VarianceReduction(K, noise=max(posterior.noise_level, NOISE * scale), targets=targets)
+
+    def _width(self, view: View, belief: Belief) -> float:
+        """The width of the bounds; it counts what was measured, not what is pending: a batch has one set M."""
+        return view.deviations(self.width, belief, -len(view.trials.pending))
+
+    def _pool_points(self, view: View) -> Array:
+        """The points of highest upper bound, from the highest on: of all candidates, or of a design and clouds."""
+        belief, domain = view.believe(), view.domain
+        if domain.size is not None and domain.size <= self.pool:
+            return domain.enumerate()
+        X = domain.enumerate() if domain.listed else self._spread(view, belief)
+        mean, std = belief.predict(EVERY if domain.listed else domain.encode(X))
+        score = UpperBound(self._width(view, belief)).value(mean, std)
+        return X[np.argsort(-score, kind="stable")[: self.pool]]
+
+    def _spread(self, view: View, belief: Belief) -> Array:
+        """Points of a design, and clouds of several radii around the best measured points."""
+        domain, rng = view.domain, view.stream("pool", len(view.trials.observations))
+        X = domain.design(2 * self.pool, rng)
+        best = view.incumbents(belief, 4)
+        if best is None:
+            return X
+        E = domain.encode(best)
+        radii = np.repeat(RADII, CLOUD)[:, None] * domain.extent()
+        near = E[:, None, :] + rng.standard_normal((len(E), len(radii), E.shape[1])) * radii
+        cloud = domain.decode(domain.project(near.reshape(-1, E.shape[1])))
+        return np.vstack([X, best, cloud])
+
+    def batch(self, view: View) -> tuple[VarianceReduction, dict[int, Query]]:
+        """Return the objective, and the pending queries by their row in it; of several at one point, the last."""
+        pending = list(view.trials.pending.values())
+        if not pending:
+            raise NoData("no query is pending; ask for a batch first")
+        ground, _, objective = self.selection(view)
+        return objective, dict(zip(_places(ground, [query.x for query in pending]).tolist(), pending, strict=True))
+
+
+def _places(ground: Candidates, points: Sequence[Array]) -> Indices:
+    """The rows of some points in the ground set; those that are not in it are left out."""
+    found = ground.indices_of(np.array(points, dtype=np.float64).reshape(-1, ground.dimension))
+    return found[found >= 0]
+
+
 @experimental
-class RobustBatch(LegacyGPUCB):
+class RobustBatch(ModelPolicy):
     """Ask for points that tell most about the possible maxima when any ``tau`` of them are lost.
 
     Parameters
@@ -108,6 +245,7 @@ class RobustBatch(LegacyGPUCB):
     """
 
     domains = (Box, Candidates, Space)
+    rule: SurvivingPoints
 
     def __init__(
         self,
@@ -122,138 +260,22 @@ class RobustBatch(LegacyGPUCB):
         width: Width | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, width=width, **options)
+        super().__init__(domain, **options)
+        self.width = given_or(width, usual(domain.size, self.confidence))
         self.tau, self.eta, self.pool = whole(tau, "tau"), whole(eta, "eta", 1), whole(pool, "pool", 2)
         self.method = one_of(method, "method", ("oblivious-greedy", "pro", "auto"))
         self.interest = one_of(interest, "interest", ("potential", "all"))
         self.beta = not_negative(beta, "beta")
-        # A bucket of one point takes the one that is most informative on its own.
-        self.buckets = pro_sizes(tau, eta) if method == "pro" else [1] * math.ceil(beta * tau - 1e-9)
-        self._until = 0  # the number of queries when the present ask is done
-        self._ground: tuple[Any, Candidates, Indices | None, VarianceReduction] | None = None
-
-    # -- choosing ----------------------------------------------------------------------------------------------------
-
-    def _begin(self, count: int) -> None:
-        self._until = len(self._queries) + count
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        blocked = self._excluded_points()
-        ground, index, objective = self._selection()
-        free = np.ones(ground.size, dtype=bool)
-        # A batch is a set: what is under way is worth nothing a second time, however noisy.
-        free[_places(ground, [*blocked, *(query.x for query in self._pending.values())])] = False
-        sizes = self._plan(self._until - step, objective, np.flatnonzero(free))
-        bucket = self._bucket(sizes)
-        note = {"bucket": bucket} if self.method != "auto" else {"bucket": bucket, "buckets": sizes}
-        if not free.any():  # a small finite space, nearly all of it taken: the upper bound finds what may be asked
-            return replace(super()._rule(step, context), note=note)
-        # Gains count from the points of the same bucket only: the others shrink the ground set and nothing else.
-        # Points of no bucket (the initial design) are there whatever is lost; what failed is not worth trying around.
-        mine = [query.x for query in self._pending.values() if query.note.get("bucket", bucket) == bucket]
-        known = dict.fromkeys(_places(ground, [*(o.x for o in self._failures()), *mine]).tolist())
-        left = np.flatnonzero(free)
-        best = int(left[first_best(objective.state(list(known)).gains(left), tolerance(objective))])
-        if index is None:
-            return Proposal(ground.points[best], note=note)
-        return Proposal(index=int(index[best]), note=note)
-
-    def _bucket(self, sizes: list[int]) -> int:
-        """The first bucket of the batch under way with a free place; the rest comes after all of them."""
-        taken = np.bincount(
-            [query.note["bucket"] for query in self._pending.values() if "bucket" in query.note],
-            minlength=len(sizes) + 1,
+        self.rule = SurvivingPoints(
+            self.tau,
+            method=self.method,
+            beta=self.beta,
+            eta=self.eta,
+            interest=self.interest,
+            pool=self.pool,
+            width=self.width,
         )
-        return next((i for i, size in enumerate(sizes) if taken[i] < size), len(sizes))
-
-    def _plan(self, count: int, objective: VarianceReduction, free: Indices) -> list[int]:
-        """The sizes of the buckets of this batch; ``"auto"`` decides when it begins, for so many points.
-
-        Every plan is carried out and attacked: the largest loss again and again, then swaps.
-        """
-        if self.method != "auto":
-            return self.buckets
-        begun = [query.note["buckets"] for query in self._pending.values() if "buckets" in query.note]
-        if begun:
-            return list(begun[0])
-        if not self.tau < count <= free.size:
-            return self.buckets
-        plans = [
-            self.buckets,
-            [],
-            [1] * self.tau,
-            pro_sizes(self.tau, self.eta, "compact"),
-            pro_sizes(self.tau, self.eta),
-        ]
-        kept = [-math.inf] * len(plans)
-        for i, sizes in enumerate(plans):
-            if sum(sizes) <= count:
-                order = buckets(objective, sizes, count, among=free).order
-                kept[i] = local_search(objective, order, greedy_min(objective, order, self.tau)).value
-        return plans[first_best(np.array(kept), tolerance(objective))]
-
-    def _selection(self) -> tuple[Candidates, Indices | None, VarianceReduction]:
-        """The points to choose from, their candidate indices, and what measuring them is worth.
-
-        They follow from the measurements alone, so that a batch is chosen from one ground set; pending and failed
-        points that are not in the pool join it.
-        """
-        key = (len(self._observations), self._due(self._successes()))
-        under_way = [query.x for query in self._pending.values()] + [o.x for o in self._failures()]
-        if self._ground is None or self._ground[0] != key or not self._ground[1].contains(_rows(under_way, self)).all():
-            X = np.vstack([self._pool_points(), _rows(under_way, self)])
-            X = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
-            index = self.domain.indices_of(X) if isinstance(self.domain, Candidates) else None
-            self._ground = (key, Candidates(X), index, self._objective(X))
-        return self._ground[1:]
-
-    def _objective(self, X: Array) -> VarianceReduction:
-        posterior = self.posterior()
-        E = self._seen(X)
-        K = posterior.cov(E)
-        K = 0.5 * (K + K.T)
-        K.ravel()[:: len(K) + 1] = np.maximum(K.diagonal(), 0.0)
-        scale = float(K.diagonal().max()) or 1.0
-        noise = float(np.mean([gp.noise for gp in posterior.gp.members] or [posterior.gp.noise]))
-        targets = np.arange(len(X))
-        if self.interest == "potential":
-            mean, std = posterior.mean(E), np.sqrt(K.diagonal())
-            half = self._width(posterior) * std
-            targets = np.flatnonzero(mean + half >= (mean - half).max())
-        return VarianceReduction(K, noise=max(noise, NOISE * scale), targets=targets)
-
-    def _width(self, belief: Posterior | GridPosterior) -> float:
-        """The width of the bounds; it counts what was measured, not what is pending: a batch has one set M."""
-        return self._deviations(self.width, len(self._observations) + 1, belief)
-
-    def _pool_points(self) -> Array:
-        """The points of highest upper bound, from the highest on: of all candidates, or of a design and clouds."""
-        belief = self._believe()
-        if isinstance(self.domain, Candidates):
-            X = self.domain.points
-            if len(X) <= self.pool:
-                return X
-            mean, std = self._everywhere(belief)
-        elif self.domain.size is not None and self.domain.size <= self.pool:
-            return self.domain.enumerate()
-        else:
-            X = self._spread(cast(Posterior, belief))
-            mean, std = cast(Posterior, belief).predict(self._seen(X))
-        score = UpperBound(self._width(belief)).value(np.asarray(mean), np.asarray(std))
-        return X[np.argsort(-score, kind="stable")[: self.pool]]
-
-    def _spread(self, belief: Posterior) -> Array:
-        """Points of a design, and clouds of several radii around the best measured points."""
-        rng = self.stream("pool", len(self._observations))
-        X = self.domain.design(2 * self.pool, rng)
-        best = self._incumbents(belief, 4)
-        if best is None:
-            return X
-        E = self.domain.encode(best)
-        radii = np.repeat(RADII, CLOUD)[:, None] * self.domain.extent()
-        near = E[:, None, :] + rng.standard_normal((len(E), len(radii), E.shape[1])) * radii
-        cloud = self.domain.decode(self.domain.project(near.reshape(-1, E.shape[1])))
-        return np.vstack([X, best, cloud])
+        self.buckets = self.rule.buckets
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -266,7 +288,7 @@ class RobustBatch(LegacyGPUCB):
         >>> round(policy.reduction(), 6)  # both variances fall from 1 to ½
         1.0
         """
-        objective, rows = self._batch()
+        objective, rows = self.rule.batch(self.view())
         return objective.value(list(rows))
 
     def exposure(self, *, seconds: float = 10.0) -> Attack:
@@ -283,24 +305,6 @@ class RobustBatch(LegacyGPUCB):
         >>> round(policy.exposure().value, 6)
         0.5
         """
-        objective, rows = self._batch()
+        objective, rows = self.rule.batch(self.view())
         found = attack(objective, list(rows), min(self.tau, len(rows)), seconds=seconds)
         return replace(found, removed=tuple(sorted(rows[row].id for row in found.removed)))
-
-    def _batch(self) -> tuple[VarianceReduction, dict[int, Query]]:
-        """The objective, and the pending queries by their row in it; of several at one point, the last."""
-        if not self._pending:
-            raise NoData("no query is pending; ask for a batch first")
-        ground, _, objective = self._selection()
-        places = _places(ground, [query.x for query in self._pending.values()])
-        return objective, dict(zip(places.tolist(), self._pending.values(), strict=True))
-
-
-def _rows(points: Sequence[Array], policy: RobustBatch) -> Array:
-    return np.array(points, dtype=np.float64).reshape(-1, policy.domain.dimension)
-
-
-def _places(ground: Candidates, points: Sequence[Array] | Array) -> Indices:
-    """The rows of some points in the ground set; those that are not in it are left out."""
-    found = ground.indices_of(np.array(points, dtype=np.float64).reshape(-1, ground.dimension))
-    return found[found >= 0]

@@ -282,7 +282,7 @@ class StableOpt(ModelPolicy):
             return float(highest - max(query.note["lower"] for query in chosen))
         if self.report_rule == "last" or not self.trials.successes:
             return float(highest - chosen[-1].note["lower"])
-        return float(highest - self._recommend().lower)  # type: ignore[operator]
+        return float(highest - self._recommend().lower)
 
     def _plausible_regret(self, limit: float = math.inf) -> float:
         """The largest regret that a plausible belief thinks possible; given up beyond the limit."""

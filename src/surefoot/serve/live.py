@@ -111,7 +111,7 @@ def options_of(row: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{name!r} is not an option of a study's policy")
     options = {name: unpack(value) for name, value in stored.items()}
     if of_negated(row):
-        options = {**policy_named(row["policy"])._negated(options), "direction": "minimize"}
+        options = {**policy_named(row["policy"]).negated_options(options), "direction": "minimize"}
     return options
 
 
@@ -323,7 +323,7 @@ class LiveStudy:
     def _read(self, lines: Sequence[str]) -> None:
         events = [self.writer._told(loads(line)) for line in lines]
         try:
-            self.policy._replay(events)
+            self.policy.replay(events)
         except BaseException:
             self.forget()
             raise

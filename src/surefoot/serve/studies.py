@@ -165,7 +165,7 @@ def header(study: LiveStudy) -> dict[str, Any]:
     >>> header(scratch())["policy"]
     'SobolSearch'
     """
-    return {"schema": SCHEMA, **study.policy._header()}
+    return {"schema": SCHEMA, **study.policy.header()}
 
 
 def trace(store: Store, row: Mapping[str, Any], after: int, limit: int) -> dict[str, Any]:

@@ -172,4 +172,4 @@ class FederatedTAF(TAF):
     def _best(self, means: Array) -> Array:
         if not means.size:
             return super()._best(means)
-        return np.array([task.incumbent for task in self.tasks])  # type: ignore[union-attr]
+        return np.array([task.incumbent for task in self.tasks])

@@ -108,7 +108,7 @@ class SurefootNode(ExternalGenerationNode):
         space = AxSpace(experiment.search_space)
         policy = self._made(space, _seed(experiment) if self._seed is None else self._seed, _way(experiment))
         events = self._events(experiment, data, space)
-        policy._replay(events)
+        policy.replay(events)
         self._space, self._policy = space, policy
         self._known = [event["x"] for event in events if event["event"] == "asked"]
 
@@ -254,7 +254,7 @@ class SurefootNode(ExternalGenerationNode):
             return
         if not any(space.same(known, x) for known in self._known):
             event = {"event": "asked", "id": len(policy.queries), "x": x.tolist(), "note": {"initial": True}}
-            policy._replay([event])
+            policy.replay([event])
             self._known.append(x.tolist())
 
     # -- storage -----------------------------------------------------------------------------------------------------

@@ -254,7 +254,7 @@ class SurefootSampler(BaseSampler):
         past = timeless(policy.events)
         if past != history[: len(past)]:
             past, policy = [], self._new(view, group)
-        policy._replay(history[len(past) :])
+        policy.replay(history[len(past) :])
         return policy
 
     def _new(self, view: _View, group: Group) -> Policy:

@@ -183,7 +183,7 @@ class SurefootSearch(Searcher):
         event: dict[str, Any] = {"event": "asked", "id": id, "x": x.tolist(), "note": {"initial": True}}
         if "time" in policy.context:  # one unit after the latest, as that of a query that is asked without one
             event["time"] = (getattr(policy, "time", None) or 0.0) + 1.0
-        policy._replay([event])
+        policy.replay([event])
         return id
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
@@ -321,8 +321,8 @@ class SurefootSearch(Searcher):
                 f"the saved searcher was a {saved['policy']} with other options or another space than this "
                 f"{type(policy).__name__}"
             )
-        policy._replay([turned_event(event) for event in saved["events"]] if old else saved["events"])
-        policy._restore(dict(saved["cache"]))
+        events = [turned_event(event) for event in saved["events"]] if old else saved["events"]
+        policy.replay(events, saved["cache"])
         self._policy = policy
         self._trials, self._handed = dict(state["trials"]), int(state["handed"])
 

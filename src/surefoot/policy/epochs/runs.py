@@ -115,6 +115,7 @@ class Runs(Policy):
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)
     steps = True
+    epochs: int
 
     def __init__(self, domain: Domain, *, epochs: int, **options: Any) -> None:
         super().__init__(domain, **options)

@@ -22,7 +22,7 @@ Cost: that of the policy, and one minimum filter per recommendation.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -37,7 +37,7 @@ from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.domain.sets import Sets
 from surefoot.errors import NotSupported
 from surefoot.loop.journal import Journal
-from surefoot.loop.policy import _OMITTED, Point, Policy, Proposal
+from surefoot.loop.policy import OMITTED, Point, Policy, Proposal
 from surefoot.loop.types import Advice, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.base import Acquisition, ModelPolicy
@@ -141,8 +141,7 @@ class RobustReport(Policy):
             raise NotSupported(str(error)) from None
         for ability in ("parallel", "context", "steps", "fidelities"):
             setattr(self, ability, getattr(policy, ability))
-        if policy.steps and hasattr(policy, "epochs"):
-            self.epochs = policy.epochs  # hosts end a run there
+        self.epochs = policy.epochs  # hosts end a run there
         # A belief that sees more than the point (an epoch beside it) cannot be asked about points alone.
         own = isinstance(policy, ModelPolicy) and type(policy)._seen is ModelPolicy._seen and gp is None
         self._listener = None if own else _Listener(policy.domain, gp=gp, seed=self.seed, **shared)
@@ -159,7 +158,7 @@ class RobustReport(Policy):
     def policy(self) -> Policy:
         """The policy inside, which has heard every event; to be looked at, not to be asked or told."""
         if self._inside is None:
-            self._inside = type(self._given)(**self._given._arguments, seed=self._given.seed)
+            self._inside = self._given.fresh()
         return self._heard(self._inside)
 
     def _heard(self, follower: F) -> F:
@@ -169,7 +168,7 @@ class RobustReport(Policy):
             raise ValueError(
                 "the policy inside was asked or told by itself; ask and tell RobustReport, which hears both"
             )
-        follower._replay(self._events[known:])
+        follower.replay(self._events[known:])
         return follower
 
     def _through(self, act: Callable[[Policy], T]) -> T:
@@ -188,8 +187,8 @@ class RobustReport(Policy):
             self._apply(event)
         return result
 
-    def _replay(self, events: Any) -> None:
-        super()._replay(events)
+    def replay(self, events: Sequence[Mapping[str, Any]], cache: Mapping[str, Any] | None = None) -> None:
+        super().replay(events, cache)
         self._heard(self.policy)  # what does not fit it is refused now
 
     def ask(self, n: int | None = None, **context: Any) -> Any:
@@ -198,7 +197,7 @@ class RobustReport(Policy):
         self._through(lambda inside: inside.ask(n, **context))
         return self._queries[known] if n is None else self._queries[known:]
 
-    def tell(self, query: Query | int | Point, value: Any = _OMITTED) -> None:
+    def tell(self, query: Query | int | Point, value: Any = OMITTED) -> None:
         """Tell the policy inside the outcome of a query or of any point."""
         self._through(lambda inside: inside.tell(query, value))
 
@@ -221,7 +220,7 @@ class RobustReport(Policy):
     @property
     def time(self) -> float | None:
         """The latest time that a policy with a clock has heard of; None without a clock."""
-        return getattr(self.policy, "time", None)
+        return self.policy.time
 
     # -- answering ---------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.domain.search import argmax
 from surefoot.domain.sets import Region, Sets
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal, _check_domain
+from surefoot.loop.policy import Proposal, check_domain
 from surefoot.loop.types import Query, Recommendation
 from surefoot.loop.widths import Width
 from surefoot.policy.base import ModelOptions, ModelPolicy, PosteriorScore
@@ -130,7 +130,7 @@ class WorstCasePolicy(GPUCB):
     ) -> None:
         if not isinstance(perturbation, Perturbation):
             raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
-        _check_domain(domain, self.domains, type(self).__name__)
+        check_domain(domain, self.domains, type(self).__name__)
         try:
             joined = perturbation.join(domain)
             self._reach = perturbation.on(joined)

@@ -170,8 +170,8 @@ class TransferPolicy(ModelPolicy):
         self._everywhere_else: tuple[Array, Array] | None = None
 
     @classmethod
-    def _negated(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        found = super()._negated(options)
+    def negated_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        found = super().negated_options(options)
         if isinstance(tasks := found.get("tasks"), tuple):
             known = [not hasattr(task, "predict") or hasattr(task, "negated") for task in options["tasks"]]
             found["tasks"] = tuple(t if done else Negated(t) for t, done in zip(tasks, known, strict=True))

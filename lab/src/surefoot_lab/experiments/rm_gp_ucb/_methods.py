@@ -63,7 +63,7 @@ def weights(policy: Policy) -> Mapping[str, float]:
     found = getattr(policy, "weights", None)
     if found is None:
         return {}
-    tasks = policy.tasks  # type: ignore[attr-defined]
+    tasks = policy.tasks
     return {f"weight_{task.name}": float(weight) for task, weight in zip(tasks, found, strict=True)}
 
 

@@ -187,11 +187,8 @@ def weights_of(view: View) -> Array | None:
     >>> weights_of(View(RandomSearch(Box([(0.0, 1.0)]), seed=0))) is None
     True
     """
-    found = getattr(view.policy, "weight_history", None)
-    if found is None:
-        return None
-    weights = np.asarray(found() if callable(found) else found, dtype=np.float64)
-    return weights if weights.ndim == 2 and weights.size else None
+    weights = view.policy.weight_history
+    return None if weights is None or not weights.size else weights
 
 
 # -- drawing ---------------------------------------------------------------------------------------------------------
@@ -251,7 +248,7 @@ def _explain(figure: Figure, rows: Sequence[Run]) -> None:
 
 def _names(policy: Policy, count: int) -> list[str]:
     """The tasks by their own names, else by number; a weight beyond them is the policy's own."""
-    tasks = list(getattr(policy, "tasks", None) or [])
+    tasks = policy.tasks
     names = [getattr(task, "name", None) or f"task {i}" for i, task in enumerate(tasks)]
     names += ["this task"] if tasks and count == len(tasks) + 1 else []
     return names + [f"task {i}" for i in range(len(names), count)]

@@ -242,7 +242,7 @@ class _Pictures:
         if not rows:
             return ""
         stopped = [row for row in rows if row.stopped is not None and row.status != "pending"]
-        longest = getattr(self.view.policy, "epochs", None) or max(max(row.curve) for row in rows)
+        longest = self.view.policy.epochs or max(max(row.curve) for row in rows)
         made = sum(len(row.curve) for row in rows)
         text = f"{len(rows)} runs were followed step by step, {made} steps in all."
         if stopped:

@@ -146,7 +146,7 @@ class View:
         self.quality = self.sign * self.y
         self._all = coordinates(policy.domain)
         self.coordinates = [c for c in self._all if c.low < c.high] or self._all
-        self.half = NormalDist().inv_cdf(0.5 + 0.5 * float(getattr(policy, "confidence", 0.95)))
+        self.half = NormalDist().inv_cdf(0.5 + 0.5 * float(policy.confidence))
 
     @classmethod
     def of(cls, policy: Policy | Result | View, direction: str | None = None) -> View:
@@ -185,16 +185,10 @@ class View:
     @cached_property
     def posterior(self) -> Any:
         """The belief over encoded points; None for a policy that has none, or one over something else."""
-        believes = getattr(self.policy, "posterior", None)
-        found = believes() if callable(believes) else None
-        seen: Any = getattr(found, "X", None)
-        inputs = np.shape(seen)
-        return None if len(inputs) == 2 and inputs[1] != self._seen(self.reference[None]).shape[1] else found
-
-    def _seen(self, points: Array) -> Array:
-        """What the belief sees of points: their encoding, and for runs that last many steps the last step."""
-        seen: Array = getattr(self.policy, "_seen", self.policy.domain.encode)(points)
-        return seen
+        found = self.policy.posterior()
+        if found is None or found.X.shape[1] != self.policy.inputs(self.reference[None]).shape[1]:
+            return None
+        return found
 
     def coordinate(self, index: int) -> Coordinate:
         """Return one coordinate by its index, whether it varies or not."""
@@ -210,7 +204,7 @@ class View:
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean, in the user's direction, and standard deviation."""
-        mean, std = self.posterior.predict(self._seen(points))
+        mean, std = self.posterior.predict(self.policy.inputs(points))
         return self.sign * np.asarray(mean), np.asarray(std)
 
     def window(self) -> tuple[float, float]:

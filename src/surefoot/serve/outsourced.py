@@ -21,7 +21,8 @@ from surefoot.loop.journal import dumps, loads
 from surefoot.private.messages import Answer, Release
 from surefoot.private.modeler import Modeler
 from surefoot.serve.failures import Conflict
-from surefoot.serve.live import Live, LiveStudy, digest, options_of, policy_named, stored_options, understood
+from surefoot.serve.live import Live, LiveStudy, digest
+from surefoot.serve.rows import option_errors, options_of, policy_named, stored_options
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
 from surefoot.serve.store import Moved, Store, new_id, now
 from surefoot.serve.studies import described
@@ -64,7 +65,7 @@ class Runs:
             "state": "new",
             "created": now(),
         }
-        with understood(body.policy):
+        with option_errors(body.policy):
             options_of(row)
         more: list[Any] = [(releases, {"study": row["id"], "asks": body.asks, "size": 0})]
         if body.key is not None:
@@ -201,7 +202,7 @@ def ask(study: LiveStudy) -> dict[str, Any]:
     >>> ask(study) == ask(study)
     True
     """
-    study.close_to("asking")
+    study.require_open("asking")
     wire: dict[str, Any] = study.made.ask().to_wire()
     return wire
 
@@ -214,7 +215,7 @@ def answer(study: LiveStudy, body: Measured) -> dict[str, Any]:
     >>> [answer(study, Measured(step=step, value=1.0))["version"] for _ in range(2)]
     [2, 2]
     """
-    study.close_to("answering")
+    study.require_open("answering")
     modeler: Modeler = study.made
     if body.run not in (None, modeler.release.run):
         raise Conflict("this answer is for another run")
@@ -235,7 +236,7 @@ def close(study: LiveStudy) -> dict[str, Any] | None:
     """
     if study.row["state"] == "closed":  # meanwhile, by the same request sent again
         return None
-    study.close_to("closing")
+    study.require_open("closing")
     wire: dict[str, Any] = study.made.close().to_wire()
     return wire
 

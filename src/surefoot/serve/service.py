@@ -32,11 +32,12 @@ from surefoot.loop.record import Record
 from surefoot.serve import studies
 from surefoot.serve.failures import Unauthorized, Unavailable, again, status_of
 from surefoot.serve.limits import Buckets
-from surefoot.serve.live import Live, of_the_program, policy_named
+from surefoot.serve.live import Live
 from surefoot.serve.metrics import Metrics
 from surefoot.serve.outsourced import Runs
 from surefoot.serve.pool import ModelBug, Pool, Worker
 from surefoot.serve.quotas import Quotas
+from surefoot.serve.rows import of_the_program, policy_named
 from surefoot.serve.schemas import Failure
 from surefoot.serve.settings import Settings
 from surefoot.serve.store import Mark, Moved, Store
@@ -52,7 +53,7 @@ _TRIES = 40
 _REMEMBERED = 10_000
 _EASY = ("RandomSearch", "SobolSearch")  # their asks are short
 _LOOKS = ("recommend", "header", "view", "outsourced close")  # these store nothing
-_bearer = HTTPBearer(auto_error=False, description="A token: sf_...")
+bearer = HTTPBearer(auto_error=False, description="A token: sf_...")
 
 
 class Json(JSONResponse):
@@ -281,7 +282,7 @@ def _service(request: Request) -> Service:
 Served = Annotated[Service, Depends(_service)]
 
 
-async def _caller(request: Request, _given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Caller:
+async def calling(request: Request, _given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> Caller:
     """Who is calling, as the guard found out before it read the body."""
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
@@ -290,7 +291,7 @@ async def _caller(request: Request, _given: Annotated[HTTPAuthorizationCredentia
 
 
 def _needs(scope: str) -> Any:
-    async def check(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+    async def check(caller: Annotated[Caller, Depends(calling)]) -> Caller:
         if not caller.may(scope):
             raise Unauthorized(f"this needs a token with scope {scope}", status=403)
         return caller

@@ -51,7 +51,7 @@ def view(policy: Policy, *, trials: int = 500) -> dict[str, Any]:
         "map": _map(seen),
         "parallel": _parallel(seen),
         "recommendation": None if seen.answer is None else answer_out(seen.answer),
-        "confidence": float(getattr(policy, "confidence", 0.95)),
+        "confidence": float(policy.confidence),
     }
     answer: dict[str, Any] = plain(drawn)
     return answer

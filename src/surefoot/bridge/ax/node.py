@@ -182,8 +182,9 @@ class SurefootNode(ExternalGenerationNode):
         kinds = getattr(self._make, "domains", (Space,))
         options = {"repeats": False, **self._options} if self.should_deduplicate else self._options
         policy = made(self._make, space.domain_for(kinds), way, seed=seed, **options)
-        for ability in ("fidelities", "steps", "context"):
-            if getattr(policy, ability) and (ability != "fidelities" or getattr(policy, "levels", True)):
+        declared = {"fidelities": policy.fidelities, "steps": policy.steps, "context": policy.context}
+        for ability, there in declared.items():
+            if there:
                 raise NotSupported(f"{type(policy).__name__} works with {ability}, which an arm of Ax does not have")
         if policy.domain.dimension != len(space.axes.axes):
             raise NotSupported(f"{type(policy).__name__} measures {policy.domain!r}, which is not the search space")

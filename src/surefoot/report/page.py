@@ -33,7 +33,7 @@ from surefoot.report.curves import curves, lengths, steps_of, task_weights, weig
 from surefoot.report.runs import best_so_far
 from surefoot.report.settings import environment, settings
 from surefoot.report.theme import svg, variables
-from surefoot.report.view import View, number, short
+from surefoot.report.view import RunView, number, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,7 +78,7 @@ def page(
     >>> "Nothing was measured yet" in path.read_text(encoding="utf-8")
     True
     """
-    view = View.of(policy, direction)
+    view = RunView.of(policy, direction)
     sections = [
         _head(view, label, title, summary, facts or {}),
         _answer(view, label),
@@ -136,7 +136,7 @@ _DOCUMENT = """<!doctype html>
 # -- the head --------------------------------------------------------------------------------------------------------
 
 
-def _head(view: View, label: str, title: str, summary: str, facts: Mapping[str, object]) -> str:
+def _head(view: RunView, label: str, title: str, summary: str, facts: Mapping[str, object]) -> str:
     total = {status: sum(row.status == status for row in view.rows) for status in ("measured", "failed", "pending")}
     shown: dict[str, object] = {}
     if len(view.y):
@@ -151,7 +151,7 @@ def _head(view: View, label: str, title: str, summary: str, facts: Mapping[str, 
     return f"<header>\n<h1>{escape(title)}</h1>\n{paragraphs}\n{_tiles(shown, bool(len(view.y)))}\n</header>"
 
 
-def _answer(view: View, label: str) -> str:
+def _answer(view: RunView, label: str) -> str:
     answer, domain = view.answer, view.policy.domain
     if answer is None:
         return "<p>Nothing was measured yet, so there is nothing to recommend.</p>"
@@ -193,7 +193,7 @@ def _tiles(shown: Mapping[str, object], stressed: bool) -> str:
 class _Pictures:
     """All pictures of one view, in sections."""
 
-    def __init__(self, view: View, label: str) -> None:
+    def __init__(self, view: RunView, label: str) -> None:
         self.view, self.label = view, label
         self.options: dict[str, Any] = {"label": label}
         self.ranked = plots.influence(view) if len(view.y) else []
@@ -302,7 +302,7 @@ def _grid(cards: Iterable[str], kind: str = "") -> str:
 # -- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _table_of_runs(view: View, label: str) -> str:
+def _table_of_runs(view: RunView, label: str) -> str:
     rows, domain = view.rows, view.policy.domain
     if not rows:
         return "<p>No runs yet.</p>"

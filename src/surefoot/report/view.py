@@ -1,7 +1,7 @@
 """A policy as the pictures see it: its runs in the user's direction, its coordinates as axes, and its belief.
 
 >>> from surefoot import Box, RandomSearch
->>> view = View(RandomSearch(Box([(0.0, 2.0)]), seed=0))
+>>> view = RunView(RandomSearch(Box([(0.0, 2.0)]), seed=0))
 >>> view.reference, view.posterior is None
 (array([1.]), True)
 
@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 from surefoot.domain import Choice, Domain, Space
 from surefoot.errors import NoData
 from surefoot.loop.policy import Policy
+from surefoot.moved import renamed
 from surefoot.optimizer import Result
 from surefoot.report.runs import direction_of, runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Coordinate", "View", "coordinates", "few", "number", "short", "window"]
+__all__ = ["Coordinate", "RunView", "coordinates", "few", "number", "short", "window"]
+__getattr__ = renamed(__name__, {"View": "RunView"})
 
 Array = NDArray[np.float64]
 
@@ -118,7 +120,7 @@ def coordinates(domain: Domain) -> list[Coordinate]:
     return made
 
 
-class View:
+class RunView:
     """The runs in the user's direction, the coordinates, the answer, and the belief if there is one.
 
     Parameters
@@ -131,7 +133,7 @@ class View:
     >>> from surefoot import Box, RandomSearch
     >>> policy = RandomSearch(Box([(0.0, 1.0)]), direction="minimize", seed=0)
     >>> policy.tell([0.5], 2.0)
-    >>> View(policy).y, View(policy).quality
+    >>> RunView(policy).y, RunView(policy).quality
     (array([2.]), array([-2.]))
     """
 
@@ -149,11 +151,11 @@ class View:
         self.half = NormalDist().inv_cdf(0.5 + 0.5 * float(policy.confidence))
 
     @classmethod
-    def of(cls, policy: Policy | Result | View, direction: str | None = None) -> View:
+    def of(cls, policy: Policy | Result | RunView, direction: str | None = None) -> RunView:
         """Return the view of a policy, or of the policy of a result, or the given one if it looks in that direction."""
         if isinstance(policy, Result):
             policy = policy.policy
-        if not isinstance(policy, View):
+        if not isinstance(policy, RunView):
             return cls(policy, direction)
         return policy if direction in (None, policy.direction) else cls(policy.policy, direction)
 

@@ -20,7 +20,7 @@ import surefoot
 from surefoot.errors import SurefootError
 from surefoot.serve import answers, outsourced_routes, pages, study_routes, token_routes
 from surefoot.serve.guard import Guard
-from surefoot.serve.schemas import Failure
+from surefoot.serve.schemas import ErrorAnswer
 from surefoot.serve.service import Json, Served, Service, bearer, calling, refusal
 from surefoot.serve.settings import Settings
 from surefoot.serve.store import Store
@@ -39,7 +39,7 @@ _SAID = {
     503: "Not now",
 }
 _FAILURES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Failure, "description": said} for status, said in _SAID.items()
+    status: {"model": ErrorAnswer, "description": said} for status, said in _SAID.items()
 }
 
 
@@ -120,7 +120,7 @@ def _plain(text: str) -> Response:
 
 async def _refused(_request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        body = Failure(error="HTTPException", detail=str(error.detail)).model_dump()
+        body = ErrorAnswer(error="HTTPException", detail=str(error.detail)).model_dump()
         return Json(body, error.status_code, dict(error.headers or {}))
     return refusal(error)
 

@@ -28,18 +28,18 @@ from surefoot.serve.store import Moved, Store, new_id, now
 from surefoot.serve.studies import described
 from surefoot.serve.tables import answers, chunks, releases, studies
 
-__all__ = ["KIND", "Runs", "answer", "ask", "close", "modeler"]
+__all__ = ["KIND", "Releases", "answer", "ask", "close", "modeler"]
 
 KIND = "outsourced"
 
 
-class Runs:
+class Releases:
     """The releases in the database.
 
     >>> from surefoot.serve.store import Store
     >>> store = Store("sqlite://")
     >>> store.migrate()
-    >>> runs = Runs(store, largest=100)
+    >>> runs = Releases(store, largest=100)
     >>> made = runs.create("physics", NewRun(name="loans", asks=5))
     >>> made["state"], made["asks"]
     ('new', 5)
@@ -263,7 +263,7 @@ def _scratch() -> LiveStudy:
     """A run on three rows, in memory, for trying things out."""
     store = Store("sqlite://")
     store.migrate()
-    runs, release = Runs(store, largest=100), Release("scratch", np.eye(3), asks=2)
+    runs, release = Releases(store, largest=100), Release("scratch", np.eye(3), asks=2)
     id = runs.create("scratch", NewRun(name="scratch", policy="RandomSearch", asks=2, seed=0))["id"]
     wire = release.to_wire()
     content = base64.b64decode(rows := wire.pop("rows"))

@@ -4,7 +4,7 @@ Each function takes a :class:`~surefoot.serve.live.LiveStudy` that nobody else u
 request, and returns JSON.
 
 >>> from surefoot.serve.live import scratch
->>> ask(scratch(), Ask(n=2))[1]["id"]
+>>> ask(scratch(), AskRequest(n=2))[1]["id"]
 1
 """
 
@@ -19,7 +19,7 @@ from surefoot.loop.state import pack
 from surefoot.serve.failures import Conflict
 from surefoot.serve.live import LiveStudy, digest
 from surefoot.serve.rows import of_negated, options_of
-from surefoot.serve.schemas import Ask, Cancel, Report, Tell, TellMany
+from surefoot.serve.schemas import AskRequest, Cancel, Report, Tell, TellMany
 from surefoot.serve.store import Store
 from surefoot.serve.wire import advice_out, answer_out, oriented, outcome_in, query_out
 
@@ -45,12 +45,12 @@ def described(row: Mapping[str, Any], *, whole: bool = True) -> dict[str, Any]:
     return shown
 
 
-def ask(study: LiveStudy, body: Ask) -> list[dict[str, Any]]:
+def ask(study: LiveStudy, body: AskRequest) -> list[dict[str, Any]]:
     """Return new queries, or those that were given to the same key before.
 
     >>> from surefoot.serve.live import scratch
     >>> study = scratch()
-    >>> [ask(study, Ask(key="k"))[0]["id"] for _ in range(2)]
+    >>> [ask(study, AskRequest(key="k"))[0]["id"] for _ in range(2)]
     [0, 0]
     """
     study.require_open("asking")
@@ -203,20 +203,20 @@ def known(store: Store, id: str, body: Any) -> Any:
 
     >>> from surefoot.serve.live import scratch
     >>> study = scratch()
-    >>> asked = ask(study, Ask(key="k"))
-    >>> known(study.writer.store, study.id, Ask(key="k"))
+    >>> asked = ask(study, AskRequest(key="k"))
+    >>> known(study.writer.store, study.id, AskRequest(key="k"))
     {'ids': [0]}
     """
     key = getattr(body, "key", None)
     return None if key is None else store.answered(id, key, _request(body))
 
 
-def _known(study: LiveStudy, body: Ask | Tell | TellMany) -> Any:
+def _known(study: LiveStudy, body: AskRequest | Tell | TellMany) -> Any:
     """What was answered to this request before; None for a new one."""
     return known(study.writer.store, study.id, body)
 
 
-def _remember(study: LiveStudy, body: Ask | Tell | TellMany) -> Any:
+def _remember(study: LiveStudy, body: AskRequest | Tell | TellMany) -> Any:
     """What the journal keeps of a request with a key, in the same transaction as its events."""
     if body.key is None:
         return None
@@ -229,5 +229,5 @@ def _remember(study: LiveStudy, body: Ask | Tell | TellMany) -> Any:
     return answer
 
 
-def _request(body: Ask | Tell | TellMany) -> str:
+def _request(body: AskRequest | Tell | TellMany) -> str:
     return digest([type(body).__name__, body.model_dump(exclude={"key"})])

@@ -33,7 +33,7 @@ from surefoot.serve.failures import STATUS, status_of
 from surefoot.serve.live import Live, LiveStudy
 from surefoot.serve.logs import frames
 from surefoot.serve.rows import built, domain_of, option_errors
-from surefoot.serve.schemas import Ask, Cancel, Measured, Report, Tell, TellMany
+from surefoot.serve.schemas import AskRequest, Cancel, Measured, Report, Tell, TellMany
 from surefoot.serve.store import Mark, Store
 from surefoot.serve.view import view
 
@@ -65,7 +65,7 @@ ACTS: dict[str, Callable[..., Any]] = {
 """What can be done with a study in memory."""
 
 BODIES: dict[str, Any] = {
-    "ask": Ask,
+    "ask": AskRequest,
     "tell": Tell,
     "tell-many": TellMany,
     "report": Report,

@@ -55,7 +55,7 @@ from surefoot.loop.types import Query
 from surefoot.loop.widths import Width
 from surefoot.policy.base import ModelOptions
 from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
-from surefoot.select.adversary import Attack, attack, greedy_min, local_search
+from surefoot.select.adversary import Deletion, attack, greedy_min, local_search
 from surefoot.select.quadratic import VarianceReduction
 from surefoot.select.robust import buckets, pro_sizes
 from surefoot.select.selection import first_best, tolerance
@@ -268,7 +268,7 @@ class RobustBatch(GPUCB):
         objective, rows = self._batch()
         return objective.value(list(rows))
 
-    def exposure(self, *, seconds: float = 10.0) -> Attack:
+    def exposure(self, *, seconds: float = 10.0) -> Deletion:
         """Return the worst loss of ``tau`` of the pending queries: their ids, and the reduction of variance left.
 
         Parameters

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import surefoot
 from surefoot import Box, RandomSearch, report
-from surefoot.report.curves import lengths
+from surefoot.report.learning_curves import lengths
 from surefoot.report.view import RunView, few
 
 EPOCHS = 10
@@ -123,9 +123,11 @@ class _Task:
 
 
 def weighed(history, names=()):
-    policy = RandomSearch(Box.unit(1), seed=0)
+    class _Weighing(RandomSearch):
+        tasks, weight_history = tuple(_Task(name) for name in names), history
+
+    policy = _Weighing(Box.unit(1), seed=0)
     policy.tell([0.5], 1.0)
-    policy.tasks, policy.weight_history = [_Task(name) for name in names], history
     return policy
 
 

@@ -28,7 +28,7 @@ from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet, Recommendation
 from surefoot.report import Run, best_so_far, page
 from surefoot.report.edge import beyond, inside
-from surefoot.report.runs import direction_of
+from surefoot.report.run import direction_of
 from surefoot.report.view import RunView, coordinates, number, short, window
 
 __all__ = ["Reading", "answer", "curve_of", "read", "saved_state", "show", "shown", "standing", "table_of"]

@@ -27,7 +27,7 @@ from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result
 from surefoot.report import edge
 from surefoot.report.edge import inside
-from surefoot.report.runs import best_so_far
+from surefoot.report.run import best_so_far
 from surefoot.report.theme import LEVELS, canvas, color, ramp
 from surefoot.report.view import Coordinate, RunView, few, number, short
 

@@ -25,7 +25,7 @@ from surefoot.errors import NoData
 from surefoot.loop.policy import Policy
 from surefoot.moved import renamed
 from surefoot.optimizer import Result
-from surefoot.report.runs import direction_of, runs
+from surefoot.report.run import direction_of, runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ import numpy as np
 
 from surefoot.loop.policy import Policy
 from surefoot.report.plots import influence
-from surefoot.report.runs import Run, best_so_far
+from surefoot.report.run import Run, best_so_far
 from surefoot.report.view import Coordinate, RunView, few
 from surefoot.serve.wire import answer_out, plain
 

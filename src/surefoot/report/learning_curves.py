@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result
 from surefoot.report import edge
-from surefoot.report.runs import Run
+from surefoot.report.run import Run
 from surefoot.report.theme import LEVELS, canvas, color, ramp
 from surefoot.report.view import RunView, few, short, window
 
@@ -134,8 +134,10 @@ def task_weights(policy: Policy | Result | RunView) -> Figure:
         A policy with a ``weight_history``.
 
     >>> from surefoot import Box, RandomSearch
-    >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
-    >>> policy.weight_history = [[0.5, 0.5], [0.7, 0.3], [0.9, 0.1]]
+    >>> class Weighing(RandomSearch):
+    ...     "Random search that trusts the first of two tasks more and more."
+    ...     weight_history = np.array([[0.5, 0.5], [0.7, 0.3], [0.9, 0.1]])
+    >>> policy = Weighing(Box([(0.0, 1.0)]), seed=0)
     >>> [text.get_text() for text in task_weights(policy).axes[0].texts]
     ['task 0', 'task 1']
     """
@@ -187,8 +189,9 @@ def weights_of(view: RunView) -> Array | None:
     >>> weights_of(RunView(RandomSearch(Box([(0.0, 1.0)]), seed=0))) is None
     True
     """
-    weights = view.policy.weight_history
-    return None if weights is None or not weights.size else weights
+    found = view.policy.weight_history
+    weights = np.empty((0, 0)) if found is None else np.asarray(found, dtype=np.float64)
+    return weights if weights.ndim == 2 and weights.size else None
 
 
 # -- drawing ---------------------------------------------------------------------------------------------------------

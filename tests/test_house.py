@@ -34,7 +34,6 @@ UPWARD = {"src/surefoot/loop/record.py"}  # finds a shipped policy by its name, 
 SEVERAL = {  # the second meaning goes with what is rewritten next: the command, and the policies on routes
     "Answer": {"cli"},
     "Certificate": {"policy"},
-    "Constant": {"belief"},
     "Entry": {"cli"},
     "Listed": {"policy"},
     "Outcome": {"cli"},
@@ -88,6 +87,11 @@ def members(path: str) -> frozenset[str]:
     return frozenset(filter(is_private, found))
 
 
+@cache
+def members_of_room(room: str) -> frozenset[str]:
+    return frozenset().union(*(members(path) for path in sources() if room_of(path) == room))
+
+
 def is_own(node: ast.expr) -> bool:
     """Whether this is ``self``, ``cls``, their types, or ``super()``."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -97,11 +101,11 @@ def is_own(node: ast.expr) -> bool:
 
 def reached(path: str) -> Iterator[tuple[int, str, bool]]:
     """Private names that a module takes from elsewhere: line, name, and whether its room defines the name."""
-    room = [members(other) for other in sources() if room_of(other) == room_of(path)]
+    shared = members_of_room(room_of(path))
     for node in ast.walk(sources()[path]):
         if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_own(node.value):
             if node.attr not in members(path):
-                yield node.lineno, node.attr, any(node.attr in names for names in room)
+                yield node.lineno, node.attr, node.attr in shared
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 if is_private(alias.name) and not alias.name.startswith("_version"):
@@ -213,9 +217,7 @@ def test_no_package_offers_a_function_under_the_name_of_a_module_of_its_own():
         folder = (ROOT / path).parent
         if not path.endswith("/__init__.py") or path in SHADOWS:
             continue
-        modules = {file.stem for file in folder.glob("*.py")} | {
-            part.name for part in folder.iterdir() if part.is_dir()
-        }
+        modules = {part.stem for part in folder.iterdir() if part.is_dir() or part.suffix == ".py"}
         offered, themselves = set(), set()
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):

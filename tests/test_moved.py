@@ -75,6 +75,8 @@ def test_nothing_of_the_product_imports_the_laboratory():
         ("surefoot.attack.ball", "Ball", "NormBall"),
         ("surefoot.attack.probe", "Round", "PerturbationLoop"),
         ("surefoot.attack.robustness", "Outcome", "Attempt"),
+        ("surefoot.belief", "Constant", "ConstantKernel"),
+        ("surefoot.belief.kernels", "Constant", "ConstantKernel"),
         ("surefoot.federated", "Fixed", "FixedProbability"),
         ("surefoot.federated.plan", "Plan", "FederationPlan"),
         ("surefoot.federated.schedules", "Fixed", "FixedProbability"),

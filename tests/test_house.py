@@ -35,7 +35,6 @@ SEVERAL = {  # the second meaning goes with what is rewritten next: the command,
     "Answer": {"cli"},
     "Certificate": {"policy"},
     "Entry": {"cli"},
-    "Listed": {"policy"},
     "Outcome": {"cli"},
     "Record": {"cli"},
 }

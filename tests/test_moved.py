@@ -77,6 +77,7 @@ def test_nothing_of_the_product_imports_the_laboratory():
         ("surefoot.attack.robustness", "Outcome", "Attempt"),
         ("surefoot.belief", "Constant", "ConstantKernel"),
         ("surefoot.belief.kernels", "Constant", "ConstantKernel"),
+        ("surefoot.domain.sets", "Listed", "ListedSets"),
         ("surefoot.federated", "Fixed", "FixedProbability"),
         ("surefoot.federated.plan", "Plan", "FederationPlan"),
         ("surefoot.federated.schedules", "Fixed", "FixedProbability"),

@@ -48,6 +48,7 @@ def test_counts_out_of_range(count):
 def test_options_are_stored():
     for value in (Regions((2, 3)), Weighting(3.0, 2, None), Decay(1.0, first=0.0), FixedProbability(0.25)):
         assert unpack(pack(value)) == value
+    assert pack(FixedProbability(0.25)) == {"$type": "Fixed", "value": {"probability": 0.25}}  # its name of 0.1
 
 
 def test_the_published_weight_schedules():

@@ -101,7 +101,7 @@ class AskRequest(_Body):
     3
     """
 
-    __qualname__ = "Ask"  # in the OpenAPI document
+    __qualname__ = "Ask"  # in the OpenAPI document, and in the digest by which a repeated request is known
     n: Annotated[int, Field(ge=1, le=100_000)] = 1
     time: float | None = None
     at: list[float] | float | None = None

@@ -230,4 +230,4 @@ def _remember(study: LiveStudy, body: AskRequest | Tell | TellMany) -> Any:
 
 
 def _request(body: AskRequest | Tell | TellMany) -> str:
-    return digest([type(body).__name__, body.model_dump(exclude={"key"})])
+    return digest([type(body).__qualname__, body.model_dump(exclude={"key"})])

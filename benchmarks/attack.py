@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from surefoot.attack import BOS2, Ball, BlackBox, Resize
+from surefoot.attack import BOS2, BlackBox, NormBall, Resize
 from surefoot.attack.bayesopt_attack import BayesOptAttack
 from surefoot.attack.genattack import GenAttack
 from surefoot.attack.square_attack import SquareAttack
@@ -70,7 +70,13 @@ def main() -> None:
                 box = BlackBox(model, logits=True)
                 start = time.perf_counter()
                 result = method.run(
-                    box, model.image, 1, label=0, ball=Ball(radius), budget=options.budget, seed=options.seed + repeat
+                    box,
+                    model.image,
+                    1,
+                    label=0,
+                    ball=NormBall(radius),
+                    budget=options.budget,
+                    seed=options.seed + repeat,
                 )
                 seconds.append(time.perf_counter() - start - model.seconds)
                 if result.queries != options.budget or box.queries != options.budget:

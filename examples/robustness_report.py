@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
-from surefoot.attack import BOS2, Ball, BlackBox, attack_many
+from surefoot.attack import BOS2, BlackBox, NormBall, attack_many
 from surefoot.attack.latent_search import RandomLatentSearch
 from surefoot.attack.robustness import summarize
 from surefoot.attack.square_attack import SquareAttack
@@ -34,7 +34,7 @@ good = unseen[scores(pixels[unseen]).argmax(axis=1) == labels[unseen]][:6]
 targets = [(int(labels[i]) + 1) % 10 for i in good]
 print(f"accuracy on unseen images {np.mean(scores(pixels[unseen]).argmax(axis=1) == labels[unseen]):.3f}")
 
-BUDGET, ball = 150, Ball(0.25)
+BUDGET, ball = 150, NormBall(0.25)
 sizes = (3, 4, 6, 8)
 methods = {"BOS²": BOS2(sizes=sizes, groups=6), "square": SquareAttack(), "random": RandomLatentSearch(sizes=sizes)}
 curves, kept = {}, []

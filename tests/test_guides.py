@@ -59,7 +59,7 @@ def rising(images: np.ndarray) -> np.ndarray:
 
 
 def bright(image: np.ndarray, **options: object) -> object:
-    return attack.bos2(attack.BlackBox(rising), image, ball=attack.Ball(0.1), budget=40, **options)
+    return attack.bos2(attack.BlackBox(rising), image, ball=attack.NormBall(0.1), budget=40, **options)
 
 
 def earlier() -> object:

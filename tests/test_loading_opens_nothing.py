@@ -48,7 +48,7 @@ from surefoot import (
     widths,
 )
 from surefoot.domain.product import WithValues
-from surefoot.federated import Decay, Fixed, Regions, SharedFeatures, Weighting
+from surefoot.federated import Decay, FixedProbability, Regions, SharedFeatures, Weighting
 from surefoot.games import EXP3, EXP3P, GPMW, Hedge, PolicyStrategy, PublishedWidth, RandomStrategy, SamplerStrategy
 from surefoot.loop.record import Record
 from surefoot.loop.state import _readers, pack
@@ -111,7 +111,7 @@ STORED = [
         Regions((1,)),
         Weighting(),
         Decay(),
-        Fixed(),
+        FixedProbability(),
         RandomStrategy(),
         SamplerStrategy(lambda rounds, count, rng: [0.5]),
         PolicyStrategy(RandomSearch(BOX, seed=0)),

@@ -65,3 +65,35 @@ def test_nothing_of_the_product_imports_the_laboratory():
         2,
         "surefoot: 'surefoot reproduce' is a command of the laboratory: pip install surefoot-lab\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("surefoot.attack", "Ball", "NormBall"),
+        ("surefoot.attack", "Round", "PerturbationLoop"),
+        ("surefoot.attack.ball", "Ball", "NormBall"),
+        ("surefoot.attack.probe", "Round", "PerturbationLoop"),
+        ("surefoot.attack.robustness", "Outcome", "Attempt"),
+        ("surefoot.belief", "Constant", "ConstantKernel"),
+        ("surefoot.belief.kernels", "Constant", "ConstantKernel"),
+        ("surefoot.domain.sets", "Listed", "ListedSets"),
+        ("surefoot.federated", "Fixed", "FixedProbability"),
+        ("surefoot.federated.plan", "Plan", "FederationPlan"),
+        ("surefoot.federated.schedules", "Fixed", "FixedProbability"),
+        ("surefoot.private.ledger", "Entry", "Charge"),
+        ("surefoot.report.view", "View", "RunView"),
+        ("surefoot.select", "Attack", "Deletion"),
+        ("surefoot.select", "Choice", "Chosen"),
+        ("surefoot.select.adversary", "Attack", "Deletion"),
+        ("surefoot.select.choice", "Choice", "Chosen"),
+    ],
+)
+def test_classes_are_found_under_their_names_of_0_1(module, old, new):
+    home = import_module(module)
+    with pytest.warns(DeprecationWarning, match=rf"{module}\.{old} is {new} now; .* version 0\.3"):
+        found = getattr(home, old)
+    assert found is getattr(home, new)
+    assert old not in home.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        home.Nothing  # noqa: B018

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot import GP, SE, Box
-from surefoot.federated import Decay, Fixed, SharedFeatures
+from surefoot.federated import Decay, FixedProbability, SharedFeatures
 from surefoot.federated.in_process import federate
 from surefoot_lab import Replicate, find, landmine, names
 from surefoot_lab.experiments.dp_fts_de import _landmine, _synthetic
@@ -153,7 +153,9 @@ def shared():
 def test_agents_that_never_listen_are_agents_without_a_coordinator():
     """p_t = 1 is Thompson sampling, bit for bit, whatever is broadcast."""
     alone = federate(objectives(), Box.unit(1), shared(), **QUICK)
-    deaf = federate(objectives(), Box.unit(1), shared(), federation={"regions": 1}, schedule=Fixed(1.0), **QUICK)
+    deaf = federate(
+        objectives(), Box.unit(1), shared(), federation={"regions": 1}, schedule=FixedProbability(1.0), **QUICK
+    )
     assert np.array_equal(alone.values, deaf.values)
     assert alone.best.shape == (4, 5)
     assert (np.diff(alone.best, axis=1) >= 0).all()

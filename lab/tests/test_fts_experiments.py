@@ -10,7 +10,7 @@ import pytest
 from surefoot import RGPE, SE, Box, ThompsonSampling
 from surefoot.belief.gp import GP
 from surefoot.errors import MissingData
-from surefoot.federated import Agent, Decay, Fixed, SharedFeatures, simulate, synthetic_family
+from surefoot.federated import Agent, Decay, FixedProbability, SharedFeatures, simulate, synthetic_family
 from surefoot.federated.controls import RandomQueries, pooled_thompson, random_functions
 from surefoot.loop.state import pack, unpack
 from surefoot.policy.transfer.models import slopes
@@ -85,7 +85,7 @@ def test_methods_of_the_synthetic_runs_share_function_start_and_measurements():
     assert np.array_equal(near[0].values, far[0].values)
     assert np.abs(near[1].values - near[0].values[:, :1]).max() == pytest.approx(0.02)
     target = _synthetic.Target(replicate, 0.02)
-    never = target.helped(50, 40, Fixed(1.0))
+    never = target.helped(50, 40, FixedProbability(1.0))
     assert never["uses"] == 0
     assert np.array_equal(never["simple_regret"], target.alone()["simple_regret"])  # p_t = 1 is TS, bit for bit
 
@@ -182,7 +182,7 @@ def test_random_queries_keep_the_coins_and_the_own_draws():
     features = SharedFeatures(1, 10, lengthscale=0.2, noise=0.01, seed=0)
     common = {"gp": GP(SE(0.2), noise=0.01), "initial": 2, "seed": 5}
     control = RandomQueries(Box.unit(1), features, schedule=Decay(0.5), **common)
-    never = RandomQueries(Box.unit(1), features, schedule=Fixed(1.0), **common)
+    never = RandomQueries(Box.unit(1), features, schedule=FixedProbability(1.0), **common)
     plain = ThompsonSampling(Box.unit(1), **common)
     follower = Agent(Box.unit(1), features, agent=1, schedule=Decay(0.5), **common)
     for agent in range(2, 40):

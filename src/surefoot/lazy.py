@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from surefoot import moved
+
 __all__ = ["names"]
 
 
@@ -15,6 +17,7 @@ def names(
     modules: Mapping[str, str] | None = None,
     *,
     missing: Callable[[str], Exception] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return what a package calls ``__getattr__``, ``__dir__`` and ``__all__``.
 
@@ -28,6 +31,8 @@ def names(
         Names that are modules themselves, and where they lie, in full.
     missing
         Makes the error for a name whose module needs a package that is not there, from a sentence that names both.
+    renamed
+        Old names, which work with a warning, and new ones.
 
     Examples
     --------
@@ -51,6 +56,6 @@ def names(
                 raise missing(f"{package}.{name} needs {error.name}") from None
         if name in where:
             return import_module(where[name])
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return moved.renamed(package, renamed or {})(name)
 
     return find, lambda: public, public

@@ -1,4 +1,4 @@
-"""Where the modules of version 0.1 went: their old names work until 0.3, with a warning.
+"""Where the modules and classes of version 0.1 went: their old names work until 0.3, with a warning.
 
 The laboratory became a distribution of its own, :mod:`surefoot_lab`, and policies stand in folders by family. Names at
 the top level (``surefoot.GPUCB``) have not moved.
@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
-__all__ = ["MOVED", "install"]
+__all__ = ["MOVED", "install", "renamed"]
 
 MOVED = {
     "loop.climb": "domain.climb",
@@ -131,6 +132,28 @@ class _Moved(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # importlib has just replaced it
+
+
+def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module in which some names, the keys, are others now.
+
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     found = renamed("surefoot.attack", {"Ball": "NormBall"})("Ball")
+    >>> found.__name__, str(said[0].message)
+    ('NormBall', 'surefoot.attack.Ball is NormBall now; the old name goes with version 0.3')
+    """
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        new = names[name]
+        warnings.warn(
+            f"{module}.{name} is {new} now; the old name goes with version 0.3", DeprecationWarning, stacklevel=2
+        )
+        return getattr(import_module(module), new)
+
+    return find
 
 
 def install() -> None:

@@ -82,8 +82,7 @@ class Result:
     @property
     def saved(self) -> int | None:
         """How many epochs were saved by ending runs early; None where the policy does not count them."""
-        saved = getattr(self.policy, "epochs_saved", None)
-        return None if saved is None else int(saved)
+        return self.policy.epochs_saved
 
 
 def optimize(
@@ -164,8 +163,7 @@ def optimize(
 
 def _accurate(policy: Policy) -> bool:
     """Whether a policy that was given an accuracy has reached it."""
-    wanted = getattr(policy, "accuracy", None)
-    return bool(wanted and policy.history and getattr(policy, "finished", False))
+    return bool(policy.accuracy and policy.history and policy.finished)
 
 
 def _measure(
@@ -224,4 +222,4 @@ def _follow(
 
 def _longest(policy: Policy) -> int | None:
     """The number of epochs of a whole run, for policies that were told it."""
-    return getattr(policy, "epochs", None) if policy.steps else None
+    return policy.epochs if policy.steps else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surefoot.attack import Ball, BlackBox, attack_many
+from surefoot.attack import BlackBox, NormBall, attack_many
 from surefoot.attack.latent_search import RandomLatentSearch
 
 
@@ -25,7 +25,7 @@ def attack(box, rows=(0, 1, 2), **options):
         [1] * len(rows),
         labels=[0] * len(rows),
         method=METHOD,
-        ball=Ball(0.1),
+        ball=NormBall(0.1),
         budget=30,
         **options,
     )
@@ -73,4 +73,4 @@ def test_an_array_of_seeds_is_one_for_each_image():
 
 def test_no_image_at_all_is_said_to_be_none():
     with pytest.raises(ValueError, match="no image"):
-        attack_many(BlackBox(scores), np.zeros((0, 8, 8)), ball=Ball(0.1))
+        attack_many(BlackBox(scores), np.zeros((0, 8, 8)), ball=NormBall(0.1))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.interpolate import RegularGridInterpolator
 
 from surefoot import BudgetSpent
-from surefoot.attack import Ball, BlackBox, ModelFault, Resize, bilinear
+from surefoot.attack import BlackBox, ModelFault, NormBall, Resize, bilinear
 
 
 def even(images):
@@ -111,7 +111,7 @@ def test_bad_options(options, message):
 @settings(max_examples=50, deadline=None)
 @given(st.sampled_from(["linf", "l2"]), st.floats(1e-3, 10.0), st.integers(0, 2**32 - 1))
 def test_projections_lie_in_the_ball_and_leave_it_alone(norm, radius, seed):
-    ball = Ball(radius, norm)
+    ball = NormBall(radius, norm)
     D = np.random.default_rng(seed).normal(0.0, 3.0, (6, 2, 3, 3))
     inside = ball.project(D)
     assert ball.contains(inside).all()
@@ -124,12 +124,12 @@ def test_projections_lie_in_the_ball_and_leave_it_alone(norm, radius, seed):
 @pytest.mark.parametrize("radius", [0.0, -1.0, np.nan, np.inf, True])
 def test_a_ball_has_a_radius(radius):
     with pytest.raises(ValueError, match="radius"):
-        Ball(radius)
+        NormBall(radius)
 
 
 def test_a_ball_has_a_known_norm():
     with pytest.raises(ValueError, match="'l1'"):
-        Ball(1.0, norm="l1")
+        NormBall(1.0, norm="l1")
 
 
 # -- resizing ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot import NotSupported
-from surefoot.attack import BOS2, Abandon, Ball, BlackBox, LatentSizes, ModelFault, Resize, attack_many, bos2
+from surefoot.attack import BOS2, Abandon, BlackBox, LatentSizes, ModelFault, NormBall, Resize, attack_many, bos2
 from surefoot.attack.bayesopt_attack import BayesOptAttack
 from surefoot.attack.bos_squared import Latent
 from surefoot.attack.genattack import GenAttack
@@ -65,10 +65,10 @@ class Counted:
 def test_every_attack_counts_and_keeps_the_ball(name, target, hope):
     model = Counted(hope)
     box = model.box()
-    result = METHODS[name].run(box, model.image, target, label=0, ball=Ball(0.1), budget=45, seed=3)
+    result = METHODS[name].run(box, model.image, target, label=0, ball=NormBall(0.1), budget=45, seed=3)
     assert result.queries == box.queries == model.seen == len(result.trace) <= 45
     assert result.success or result.queries == 45
-    assert Ball(0.1).contains(result.perturbation[None])[0]
+    assert NormBall(0.1).contains(result.perturbation[None])[0]
     assert result.adversarial.min() >= 0.0
     assert result.adversarial.max() <= 1.0
     logits = model(result.adversarial[None])
@@ -81,7 +81,7 @@ def test_every_attack_counts_and_keeps_the_ball(name, target, hope):
 @pytest.mark.parametrize("name", [n for n in METHODS if n not in ("square", "parsimonious")])
 def test_l2_balls(name):
     model = Counted(0.5)
-    result = METHODS[name].run(model.box(), model.image, 1, label=0, ball=Ball(0.6, norm="l2"), budget=25)
+    result = METHODS[name].run(model.box(), model.image, 1, label=0, ball=NormBall(0.6, norm="l2"), budget=25)
     assert np.sqrt((result.perturbation**2).sum()) <= 0.6 * (1 + 1e-9)
 
 
@@ -89,7 +89,7 @@ def test_l2_balls(name):
 def test_attacks_that_know_one_norm_say_so_before_asking(name):
     model = Counted()
     with pytest.raises(NotSupported, match="L∞"):
-        METHODS[name].run(model.box(), model.image, 1, ball=Ball(0.6, norm="l2"))
+        METHODS[name].run(model.box(), model.image, 1, ball=NormBall(0.6, norm="l2"))
     assert model.seen == 0
 
 
@@ -97,10 +97,10 @@ def test_attacks_that_know_one_norm_say_so_before_asking(name):
 def test_many_at_once_are_the_same_as_alone(name):
     model = Counted(1.3)
     images = np.stack([model.image, np.clip(model.image + 0.02, 0, 1), model.image[::-1]])
-    many = attack_many(model.box(), images, method=METHODS[name], ball=Ball(0.1), budget=30, seed=5)
+    many = attack_many(model.box(), images, method=METHODS[name], ball=NormBall(0.1), budget=30, seed=5)
     assert sum(r.queries for r in many) == model.seen
     for image, found in zip(images, many, strict=True):
-        alone = METHODS[name].run(Counted(1.3).box(), image, ball=Ball(0.1), budget=30, seed=found.seed)
+        alone = METHODS[name].run(Counted(1.3).box(), image, ball=NormBall(0.1), budget=30, seed=found.seed)
         np.testing.assert_array_equal(alone.adversarial, found.adversarial)
         np.testing.assert_allclose(alone.trace, found.trace, rtol=1e-12)
         assert (alone.label, alone.queries, alone.rounds) == (found.label, found.queries, found.rounds)
@@ -111,7 +111,7 @@ def test_many_attacks_share_calls_and_a_budget():
     calls = []
     box = BlackBox(lambda x: (calls.append(len(x)), model(x))[1], logits=True, budget=50)
     images = np.stack([model.image] * 4)
-    results = attack_many(box, images, [1, 1, None, 1], labels=[0] * 4, method=METHODS["random"], ball=Ball(0.1))
+    results = attack_many(box, images, [1, 1, None, 1], labels=[0] * 4, method=METHODS["random"], ball=NormBall(0.1))
     assert box.queries == 50
     assert calls[:12] == [4] * 12
     assert sum(r.queries for r in results) == 50
@@ -121,11 +121,11 @@ def test_many_attacks_share_calls_and_a_budget():
 def test_channels_first_and_last():
     model = Counted(0.3)
     image = np.stack([model.image, model.image, model.image])
-    first = METHODS["BOS2"].run(model.box(channels="first"), image, 1, label=0, ball=Ball(0.1), budget=20)
+    first = METHODS["BOS2"].run(model.box(channels="first"), image, 1, label=0, ball=NormBall(0.1), budget=20)
     assert model.shapes == {(3, 12, 12)}
     assert first.adversarial.shape == (3, 12, 12)
     model.shapes.clear()
-    last = METHODS["BOS2"].run(model.box(), np.moveaxis(image, 0, -1), 1, label=0, ball=Ball(0.1), budget=20)
+    last = METHODS["BOS2"].run(model.box(), np.moveaxis(image, 0, -1), 1, label=0, ball=NormBall(0.1), budget=20)
     assert model.shapes == {(12, 12, 3)}
     assert last.adversarial.shape == (12, 12, 3)
 
@@ -136,18 +136,18 @@ def test_channels_first_and_last():
 def test_a_target_that_is_the_true_class():
     model = Counted()
     with pytest.raises(ValueError, match=r"true class, 0 \(0 queries spent\)"):
-        bos2(model.box(), model.image, 0, label=0, ball=Ball(0.1), **SMALL)
+        bos2(model.box(), model.image, 0, label=0, ball=NormBall(0.1), **SMALL)
     with pytest.raises(ValueError, match=r"true class, 0 \(1 queries spent\)"):
-        bos2(model.box(), model.image, 0, ball=Ball(0.1), **SMALL)
+        bos2(model.box(), model.image, 0, ball=NormBall(0.1), **SMALL)
     with pytest.raises(ValueError, match=r"class 7, but the model has 3 classes \(1 queries spent\)"):
-        bos2(model.box(), model.image, 7, label=0, ball=Ball(0.1), **SMALL)
+        bos2(model.box(), model.image, 7, label=0, ball=NormBall(0.1), **SMALL)
 
 
 def test_a_model_that_breaks_on_the_way():
     model = Counted(0.05)
     box = BlackBox(lambda x: model(x) if model.seen < 17 else np.full((len(x), 3), np.nan), logits=True)
     with pytest.raises(ModelFault, match=r"NaN \(18 queries spent\)") as caught:
-        bos2(box, model.image, 1, label=0, ball=Ball(0.1), **SMALL)
+        bos2(box, model.image, 1, label=0, ball=NormBall(0.1), **SMALL)
     assert caught.value.queries == 18
 
 
@@ -171,21 +171,21 @@ def test_bad_arguments_cost_no_query(change, message):
     model = Counted()
     arguments = {"image": model.image, "target": 1, **SMALL, **change}
     with pytest.raises(ValueError, match=message):
-        bos2(model.box(), arguments.pop("image"), arguments.pop("target"), ball=Ball(0.1), **arguments)
+        bos2(model.box(), arguments.pop("image"), arguments.pop("target"), ball=NormBall(0.1), **arguments)
     assert model.seen == 0
 
 
 def test_wrong_types():
     model = Counted()
     with pytest.raises(TypeError, match="BlackBox"):
-        bos2(model, model.image, 1, ball=Ball(0.1))
-    with pytest.raises(TypeError, match="Ball"):
+        bos2(model, model.image, 1, ball=NormBall(0.1))
+    with pytest.raises(TypeError, match="NormBall"):
         bos2(model.box(), model.image, 1, ball=0.1)
     with pytest.raises(TypeError, match=r"width must be callable, for example widths\.Constant\(2\.0\); got 2\.0"):
-        bos2(model.box(), model.image, 1, ball=Ball(0.1), width=2.0)
+        bos2(model.box(), model.image, 1, ball=NormBall(0.1), width=2.0)
     assert model.seen == 0
     with pytest.raises(ValueError, match="3 images need 3 targets"):
-        attack_many(model.box(), np.stack([model.image] * 3), [1], ball=Ball(0.1))
+        attack_many(model.box(), np.stack([model.image] * 3), [1], ball=NormBall(0.1))
 
 
 # -- the algorithm ----------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def test_wrong_types():
 
 def test_without_stopping_every_loop_has_its_whole_length():
     model = Counted(0.05)
-    result = bos2(model.box(), model.image, 1, label=0, ball=Ball(0.1), budget=57, **{**SMALL, "stopping": False})
+    result = bos2(model.box(), model.image, 1, label=0, ball=NormBall(0.1), budget=57, **{**SMALL, "stopping": False})
     assert result.initial == 12
     assert [r.queries for r in result.rounds] == [10, 10, 10, 10, 5]
     assert [r.start for r in result.rounds] == [12, 22, 32, 42, 52]
@@ -202,7 +202,7 @@ def test_without_stopping_every_loop_has_its_whole_length():
 
 def test_infinite_loss_is_no_stopping():
     model = Counted(0.05)
-    options = {"label": 0, "ball": Ball(0.1), "budget": 60}
+    options = {"label": 0, "ball": NormBall(0.1), "budget": 60}
     off = bos2(model.box(), model.image, 1, **options, **{**SMALL, "stopping": False})
     never = Abandon(length=10, initial=2, k1=np.inf, paths=2_000)
     infinite = bos2(model.box(), model.image, 1, **options, **{**SMALL, "stopping": never})
@@ -212,7 +212,7 @@ def test_infinite_loss_is_no_stopping():
 def test_a_loop_is_never_given_up_in_its_first_queries():
     model = Counted(0.05)
     eager = Abandon(length=10, initial=3, k1=1.0, paths=2_000)
-    result = bos2(model.box(), model.image, 1, label=0, ball=Ball(0.1), budget=80, **{**SMALL, "stopping": eager})
+    result = bos2(model.box(), model.image, 1, label=0, ball=NormBall(0.1), budget=80, **{**SMALL, "stopping": eager})
     assert any(r.stopped for r in result.rounds)
     assert all(r.queries >= 4 for r in result.rounds[:-1])
     assert all(r.queries == 10 or r.stopped for r in result.rounds[:-1])
@@ -221,17 +221,23 @@ def test_a_loop_is_never_given_up_in_its_first_queries():
 def test_one_size_and_no_stopping_is_add_gp_ucb_there():
     model = Counted(0.05)
     result = bos2(
-        model.box(), model.image, 1, label=0, ball=Ball(0.1), budget=40, **{**SMALL, "dimension": 4, "stopping": False}
+        model.box(),
+        model.image,
+        1,
+        label=0,
+        ball=NormBall(0.1),
+        budget=40,
+        **{**SMALL, "dimension": 4, "stopping": False},
     )
     assert {r.size for r in result.rounds} == {4}
     one = {**SMALL, "sizes": (4,), "stopping": False}
-    same = bos2(model.box(), model.image, 1, label=0, ball=Ball(0.1), budget=40, **one)
+    same = bos2(model.box(), model.image, 1, label=0, ball=NormBall(0.1), budget=40, **one)
     np.testing.assert_array_equal(result.trace, same.trace)
 
 
 def test_the_first_queries_may_count_apart():
     model = Counted(0.05)
-    result = bos2(model.box(), model.image, 1, label=0, ball=Ball(0.1), budget=30, count_initial=False, **SMALL)
+    result = bos2(model.box(), model.image, 1, label=0, ball=NormBall(0.1), budget=30, count_initial=False, **SMALL)
     assert result.queries == 42
     assert result.initial == 12
 
@@ -239,7 +245,7 @@ def test_the_first_queries_may_count_apart():
 def test_the_seed_decides_everything():
     model = Counted(0.5)
     a, b, c = (
-        bos2(model.box(), model.image, 1, label=0, ball=Ball(0.1), budget=30, seed=s, **SMALL) for s in (1, 1, 2)
+        bos2(model.box(), model.image, 1, label=0, ball=NormBall(0.1), budget=30, seed=s, **SMALL) for s in (1, 1, 2)
     )
     np.testing.assert_array_equal(a.trace, b.trace)
     assert not np.array_equal(a.trace, c.trace)
@@ -359,7 +365,7 @@ def test_stagnating_loops_are_given_up_and_improving_ones_are_not():
 
 def test_saturated_probabilities_are_floored_and_logits_are_not():
     model = Counted(0.05)
-    far = METHODS["random"].run(model.box(), model.image, 1, label=0, ball=Ball(0.1), budget=5)
+    far = METHODS["random"].run(model.box(), model.image, 1, label=0, ball=NormBall(0.1), budget=5)
     assert far.trace.max() < -30.0  # the trace keeps what was answered
     probe_floor = []
 
@@ -368,8 +374,10 @@ def test_saturated_probabilities_are_floored_and_logits_are_not():
             probe_floor.append(probe.floor)
             yield from super().search(probe)
 
-    Spy(sizes=(3,)).run(model.box(), model.image, 1, label=0, ball=Ball(0.1), budget=2)
-    Spy(sizes=(3,)).run(BlackBox(lambda x: np.eye(3)[[0] * len(x)]), model.image, 1, label=0, ball=Ball(0.1), budget=2)
+    Spy(sizes=(3,)).run(model.box(), model.image, 1, label=0, ball=NormBall(0.1), budget=2)
+    Spy(sizes=(3,)).run(
+        BlackBox(lambda x: np.eye(3)[[0] * len(x)]), model.image, 1, label=0, ball=NormBall(0.1), budget=2
+    )
     assert probe_floor == [-np.inf, -30.0]
 
 
@@ -394,7 +402,9 @@ def test_it_succeeds_where_the_best_sign_perturbation_does(seed):
     sign = np.sign(Resize(6, (28, 28)).adjoint(toy.weights))
     moved = toy.image + toy.radius * Resize(6, (28, 28)).up(sign)
     np.testing.assert_allclose(toy.scores(moved[None])[0, 1], toy.reach(6), rtol=1e-9)
-    result = bos2(BlackBox(toy.scores, logits=True), toy.image, 1, label=0, ball=Ball(toy.radius), budget=200, seed=0)
+    result = bos2(
+        BlackBox(toy.scores, logits=True), toy.image, 1, label=0, ball=NormBall(toy.radius), budget=200, seed=0
+    )
     assert toy.reach(6) > 0.0
     assert result.success
 
@@ -402,7 +412,9 @@ def test_it_succeeds_where_the_best_sign_perturbation_does(seed):
 def test_it_does_not_succeed_where_nothing_can():
     toy = linear_toy(np.random.default_rng(0), distance=(3.0, 3.0))
     assert not toy.attackable(SIZES)
-    result = bos2(BlackBox(toy.scores, logits=True), toy.image, 1, label=0, ball=Ball(toy.radius), budget=60, seed=0)
+    result = bos2(
+        BlackBox(toy.scores, logits=True), toy.image, 1, label=0, ball=NormBall(toy.radius), budget=60, seed=0
+    )
     assert not result.success
     assert result.trace.max() <= max(toy.reach(size) for size in SIZES) + 1e-9
 
@@ -415,7 +427,9 @@ def test_a_model_of_the_search_beats_chance():
         toy = linear_toy(np.random.default_rng(100 + seed), distance=(0.5, 0.8))
         for name, method in (("BOS2", BOS2()), ("random", RandomLatentSearch())):
             box = BlackBox(toy.scores, logits=True)
-            counts[name].append(method.run(box, toy.image, 1, label=0, ball=Ball(toy.radius), budget=100).capped(100))
+            counts[name].append(
+                method.run(box, toy.image, 1, label=0, ball=NormBall(toy.radius), budget=100).capped(100)
+            )
     assert np.median(counts["BOS2"]) < 0.7 * np.median(counts["random"])
 
 
@@ -426,7 +440,7 @@ def stubborn(images):
 @pytest.mark.parametrize(("budget", "own"), [(1, None), (2, None), (20, 1), (20, 3), (20, 7)])
 def test_initial_queries_are_never_more_than_were_asked(budget, own):
     box = BlackBox(stubborn, budget=own)
-    result = bos2(box, np.full((8, 8), 0.5), ball=Ball(0.1), budget=budget, **SMALL)
+    result = bos2(box, np.full((8, 8), 0.5), ball=NormBall(0.1), budget=budget, **SMALL)
     assert result.initial == result.queries == box.queries == len(result.trace) == min(budget, own or budget)
 
 
@@ -436,7 +450,7 @@ def test_a_model_that_changes_its_images_does_not_change_the_attack():
         return stubborn(images)
 
     image = np.full((8, 8), 0.4)
-    results = [bos2(BlackBox(model), image, ball=Ball(0.1), budget=8, **SMALL) for model in (stubborn, in_place)]
+    results = [bos2(BlackBox(model), image, ball=NormBall(0.1), budget=8, **SMALL) for model in (stubborn, in_place)]
     np.testing.assert_array_equal(results[0].adversarial, results[1].adversarial)
     np.testing.assert_array_equal(results[1].image, image)
 
@@ -445,7 +459,7 @@ def test_a_target_that_the_model_rules_out_is_attacked_to_the_end():
     def masked(images):
         return np.column_stack([np.zeros(len(images)), np.full(len(images), -np.inf), images.mean(axis=(1, 2)) - 5.0])
 
-    result = bos2(BlackBox(masked, logits=True), np.full((8, 8), 0.4), 1, ball=Ball(0.1), budget=20, **SMALL)
+    result = bos2(BlackBox(masked, logits=True), np.full((8, 8), 0.4), 1, ball=NormBall(0.1), budget=20, **SMALL)
     assert not result.success
     assert result.queries == 20
     assert np.isfinite(result.trace).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot.belief.fourier import FourierFeatures, WeightPosterior
-from surefoot.belief.kernels import SE, Constant, Linear, Matern, RationalQuadratic
+from surefoot.belief.kernels import SE, ConstantKernel, Linear, Matern, RationalQuadratic
 
 KINDS = ["cos_sin", "cos_phase"]
 STATIONARY = [
@@ -17,8 +17,8 @@ STATIONARY = [
 COMPOSED = [
     SE(0.5) + Matern(2.5, 2.0, variance=3.0),
     SE(0.8, variance=2.0) * Matern(1.5, 1.0),
-    SE(0.5).on([1]) + Constant(0.5),
-    (SE(0.5).on([0]) + Matern(0.5).on([1])) * Constant(2.0),
+    SE(0.5).on([1]) + ConstantKernel(0.5),
+    (SE(0.5).on([0]) + Matern(0.5).on([1])) * ConstantKernel(2.0),
 ]
 
 

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot.belief.grid import BLOCK, LARGEST_SAMPLE, GridPosterior
-from surefoot.belief.kernels import SE, Constant, Linear, Matern, RationalQuadratic
+from surefoot.belief.kernels import SE, ConstantKernel, Linear, Matern, RationalQuadratic
 
 KERNELS = [
     SE(0.3, variance=2.0),
     Matern(0.5, 0.5),
     Matern(1.5, [0.3, 0.9]),
     Matern(2.5, 0.4, variance=0.1),
-    RationalQuadratic(0.4) + Constant(0.5),
+    RationalQuadratic(0.4) + ConstantKernel(0.5),
     SE(0.5).on([0]) * Matern(2.5, 0.5).on([1]) + Linear(0.2),
 ]
 

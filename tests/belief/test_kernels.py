@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import gamma, kv
 from sklearn.gaussian_process import kernels as peer
 
-from surefoot.belief.kernels import SE, Constant, Kernel, Linear, Matern, RationalQuadratic, kernel_from_dict
+from surefoot.belief.kernels import SE, ConstantKernel, Kernel, Linear, Matern, RationalQuadratic, kernel_from_dict
 
 ARD = [0.4, 0.9, 2.0]
 KERNELS = [
@@ -22,13 +22,13 @@ KERNELS = [
     Matern(2.5, lengthscale=ARD),
     RationalQuadratic(lengthscale=ARD, alpha=0.7, variance=2.0),
     RationalQuadratic(lengthscale=1.1, alpha=3.0),
-    Constant(1.7),
+    ConstantKernel(1.7),
     Linear(0.6),
     SE(lengthscale=0.5).on([1]),
     SE(lengthscale=ARD) + Linear(0.5),
-    SE(lengthscale=0.6) * Matern(2.5, lengthscale=[1.0, 2.0]).on([0, 2]) + Constant(0.2),
+    SE(lengthscale=0.6) * Matern(2.5, lengthscale=[1.0, 2.0]).on([0, 2]) + ConstantKernel(0.2),
     Linear(0.7) * (SE() + Linear(0.3).on([2])),
-    2.5 * (SE() + Constant(0.1)),
+    2.5 * (SE() + ConstantKernel(0.1)),
 ]
 IDS = [str(i) + type(k).__name__ for i, k in enumerate(KERNELS)]
 
@@ -51,7 +51,7 @@ def Z() -> np.ndarray:
         (Matern(1.5, lengthscale=0.3), peer.Matern(0.3, nu=1.5)),
         (Matern(2.5, lengthscale=ARD), peer.Matern(ARD, nu=2.5)),
         (RationalQuadratic(lengthscale=0.8, alpha=0.6), peer.RationalQuadratic(0.8, 0.6)),
-        (Linear(1.0) + Constant(4.0), peer.DotProduct(sigma_0=2.0)),
+        (Linear(1.0) + ConstantKernel(4.0), peer.DotProduct(sigma_0=2.0)),
     ],
 )
 def test_values_agree_with_scikit_learn(ours: Kernel, theirs: peer.Kernel, X: np.ndarray, Z: np.ndarray) -> None:
@@ -185,3 +185,10 @@ def test_kernels_are_immutable_values() -> None:
     assert kernel.lengthscale[0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         kernel.lengthscale[0] = 3.0
+
+
+def test_a_constant_is_stored_under_its_name_of_0_1():
+    kernel = ConstantKernel(2.0)
+    assert kernel.to_dict() == {"kernel": "Constant", "variance": 2.0}
+    assert kernel_from_dict({"kernel": "Constant", "variance": 2.0}) == kernel
+    assert Linear(2.0).to_dict()["kernel"] == "Linear"

@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as peer
 
-from surefoot.belief import GP, SE, Constant, Kernel, Linear, Matern, Posterior
+from surefoot.belief import GP, SE, ConstantKernel, Kernel, Linear, Matern, Posterior
 
 
 def data(n: int = 40, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -22,7 +22,7 @@ def data(n: int = 40, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray
         (SE([0.3, 0.5, 1.0], variance=2.0), 2.0 * peer.RBF([0.3, 0.5, 1.0])),
         (Matern(0.5, 0.6), peer.Matern(0.6, nu=0.5)),
         (Matern(1.5, [0.3, 0.5, 1.0]), peer.Matern([0.3, 0.5, 1.0], nu=1.5)),
-        (Matern(2.5, 0.4) + Linear(1.0) + Constant(1.0), peer.Matern(0.4, nu=2.5) + peer.DotProduct(1.0)),
+        (Matern(2.5, 0.4) + Linear(1.0) + ConstantKernel(1.0), peer.Matern(0.4, nu=2.5) + peer.DotProduct(1.0)),
     ],
 )
 @pytest.mark.parametrize("noise", [1e-4, 0.2, None])

@@ -60,7 +60,7 @@ class TestSameAsThePolicy:
         policy = GPUCB(group.domain, seed=group.seed(5))
         for trial in study.trials[1:]:  # the first one shows what the parameters are
             policy = GPUCB(group.domain, direction="minimize", seed=group.seed(5))
-            policy._replay(events(group, study.trials[: trial.number], sign=-1.0))
+            policy.replay(events(group, study.trials[: trial.number], sign=-1.0))
             assert group.values(policy.ask().x) == trial.params
 
     @pytest.mark.parametrize("policy", [None, ThompsonSampling, SobolSearch])
@@ -214,7 +214,7 @@ class TestWhatBecameOfTrials:
             {"event": "told", "id": 2, "value": None},
         ]
         policy = RandomSearch(group.domain, seed=0)
-        policy._replay(events(group, trials, sign=-1.0))
+        policy.replay(events(group, trials, sign=-1.0))
         assert [query.x.tolist() for query in policy.pending] == [[0.4]]
 
     def test_a_failed_run_that_was_made_again_has_not_failed(self):

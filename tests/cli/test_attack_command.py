@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from surefoot import cli
-from surefoot.attack import Ball, ModelFault
+from surefoot.attack import ModelFault, NormBall
 from surefoot.attack.robustness import Attacked, summarize
 from surefoot.cli import attack_command
 from surefoot.cli.attack_command import attack, instances_of, method_named
@@ -400,5 +400,5 @@ def test_the_examples_name_methods_that_work_in_their_ball(page):
     for line in lines:
         words = shlex.split(line)
         options = {a: b for a, b in pairwise(words) if a.startswith("--")}
-        ball = Ball(float(options["--radius"]), norm=options.get("--norm", "linf"))
+        ball = NormBall(float(options["--radius"]), norm=options.get("--norm", "linf"))
         method_named(options.get("--method", "bos2")).check((1, 28, 28), ball)

@@ -16,7 +16,7 @@ from surefoot import cli
 from surefoot.cli import federate as room
 from surefoot.errors import MissingData, MissingExtra
 from surefoot.federated import Weighting
-from surefoot.federated.plan import Plan, solve
+from surefoot.federated.plan import FederationPlan, solve
 from surefoot.private.accounting import noise_multiplier
 from surefoot_lab import landmine
 
@@ -37,7 +37,9 @@ def quietly(function, **options):
 
 
 def test_the_plan_has_every_published_loss_and_the_tighter_ones():
-    made = Plan(agents=29, rounds=60, regions=4, count=100, sampling=0.35, weighting=Weighting(hold=10, fall=30))
+    made = FederationPlan(
+        agents=29, rounds=60, regions=4, count=100, sampling=0.35, weighting=Weighting(hold=10, fall=30)
+    )
     assert made.loss("moments", sensitivity="published") == pytest.approx(15.17, abs=0.005)
     assert made.loss("moments") == pytest.approx(9.12, abs=0.005)
     facts = made.to_dict()
@@ -51,7 +53,7 @@ def test_the_plan_has_every_published_loss_and_the_tighter_ones():
 @pytest.mark.parametrize("regions", [1, 3])
 @pytest.mark.slow
 def test_solving_for_z_meets_the_loss_and_not_more(regions):
-    made = solve(Plan(agents=300, rounds=12, regions=regions, sampling=0.3, delta=1e-4), 3.0)
+    made = solve(FederationPlan(agents=300, rounds=12, regions=regions, sampling=0.3, delta=1e-4), 3.0)
     assert made.loss() <= 3.0 < replace(made, multiplier=0.99 * made.multiplier).loss()
     if regions == 1:
         assert made.multiplier == pytest.approx(noise_multiplier(3.0, 1e-4, sampling=0.3, count=12), rel=2e-3)

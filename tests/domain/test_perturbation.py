@@ -12,7 +12,7 @@ from surefoot.domain import Float
 from surefoot.domain.minfilter import RegularGrid, box_minimum, footprint_minimum, window_minimum
 from surefoot.domain.perturbation import perturbation_from_dict
 from surefoot.domain.product import WithValues
-from surefoot.domain.sets import Filtered, Listed
+from surefoot.domain.sets import Filtered, ListedSets
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -250,7 +250,7 @@ class TestGroups:
     def test_the_worst_member_counts(self):
         groups = Groups([4, 2, 4, 2, 9])
         family = groups.on(Candidates(np.arange(5.0)))
-        assert isinstance(family, Listed)
+        assert isinstance(family, ListedSets)
         assert family.minimum(np.array([5.0, 4.0, 3.0, 2.0, 1.0])).tolist() == [3.0, 2.0, 1.0]
         assert family.answer(0)["params"] == {"group": 4}
         assert family.answer(0)["x"].tolist() == [[0.0], [2.0]]

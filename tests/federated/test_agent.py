@@ -7,7 +7,17 @@ import pytest
 
 import surefoot
 from surefoot import GP, SE, Box, Candidates, Choice, Float, Policy, Space, ThompsonSampling
-from surefoot.federated import Agent, Broadcast, Decay, Fixed, Message, Regions, SharedFeatures, regional_start, to_unit
+from surefoot.federated import (
+    Agent,
+    Broadcast,
+    Decay,
+    FixedProbability,
+    Message,
+    Regions,
+    SharedFeatures,
+    regional_start,
+    to_unit,
+)
 
 SPACE = Space(rate=Float(1e-3, 1.0, log=True), kind=Choice(["a", "b"]))
 DOMAINS = {
@@ -58,7 +68,7 @@ def test_who_never_listens_is_thompson_sampling_bit_for_bit(kind, gp):
     domain = DOMAINS[kind]
     options = {"gp": gp, "initial": 3, "seed": 5}
     alone = run(ThompsonSampling(domain, features=256, **options), 8)
-    agent = Agent(domain, features(domain), schedule=Fixed(1.0), draw_features=256, **options)
+    agent = Agent(domain, features(domain), schedule=FixedProbability(1.0), draw_features=256, **options)
     assert run(agent, 8, hears) == alone
     assert len([event for event in agent.events if event["event"] == "received"]) == 16
 
@@ -69,7 +79,7 @@ def test_with_nobody_to_listen_to_it_is_thompson_sampling_bit_for_bit(kind):
     domain = DOMAINS[kind]
     options = {"gp": GP(SE(0.3), noise=0.01), "initial": 2, "seed": 6}
     alone = run(ThompsonSampling(domain, features=256, **options), 7)
-    agent = Agent(domain, features(domain), schedule=Fixed(0.0), draw_features=256, **options)
+    agent = Agent(domain, features(domain), schedule=FixedProbability(0.0), draw_features=256, **options)
 
     def silence(agent, number):
         agent.message(number)
@@ -89,7 +99,9 @@ def test_sending_changes_no_query():
 
 def test_following_a_broadcast_goes_where_its_function_is_highest():
     for domain in DOMAINS.values():
-        agent = Agent(domain, features(domain), regions=2, schedule=Fixed(0.0), gp=GP(SE(0.3), noise=0.01), seed=0)
+        agent = Agent(
+            domain, features(domain), regions=2, schedule=FixedProbability(0.0), gp=GP(SE(0.3), noise=0.01), seed=0
+        )
         sent = broadcast(agent, 4)
         agent.receive(sent)
         query = agent.ask()
@@ -102,7 +114,7 @@ def test_following_a_broadcast_goes_where_its_function_is_highest():
 
 def test_a_message_serves_once_and_a_fresh_one_serves_again():
     domain = DOMAINS["Candidates"]
-    agent = Agent(domain, features(domain), schedule=Fixed(0.0), gp=GP(SE(0.3), noise=0.01), seed=0)
+    agent = Agent(domain, features(domain), schedule=FixedProbability(0.0), gp=GP(SE(0.3), noise=0.01), seed=0)
     rows = np.random.default_rng(0).standard_normal((6, 30))
     for other in range(1, 6):
         agent.receive(Message(other, 0, agent.shared.hash, rows[other]))
@@ -115,14 +127,16 @@ def test_a_message_serves_once_and_a_fresh_one_serves_again():
 
 def test_always_reuses():
     domain = DOMAINS["Candidates"]
-    agent = Agent(domain, features(domain), schedule=Fixed(0.0), gp=GP(SE(0.3), noise=0.01), reuse="always", seed=0)
+    agent = Agent(
+        domain, features(domain), schedule=FixedProbability(0.0), gp=GP(SE(0.3), noise=0.01), reuse="always", seed=0
+    )
     agent.receive(broadcast(agent, 0))
     assert [query.note["source"] for query in run(agent, 4)] == ["broadcast"] * 4
 
 
 def test_a_broadcast_serves_once():
     domain = DOMAINS["Candidates"]
-    agent = Agent(domain, features(domain), schedule=Fixed(0.0), gp=GP(SE(0.3), noise=0.01), seed=0)
+    agent = Agent(domain, features(domain), schedule=FixedProbability(0.0), gp=GP(SE(0.3), noise=0.01), seed=0)
     agent.receive(broadcast(agent, 0))
     assert ["source" in query.note for query in run(agent, 3)] == [True, False, False]
 
@@ -130,7 +144,7 @@ def test_a_broadcast_serves_once():
 def test_the_public_coin_overrules_the_own():
     domain = DOMAINS["Candidates"]
     for own, coin in ((1.0, True), (0.0, False)):
-        agent = Agent(domain, features(domain), schedule=Fixed(own), gp=GP(SE(0.3), noise=0.01), seed=0)
+        agent = Agent(domain, features(domain), schedule=FixedProbability(own), gp=GP(SE(0.3), noise=0.01), seed=0)
         sent = broadcast(agent, 0, coin=True) if coin else broadcast(agent, 0, vectors=None, silence="coin", coin=False)
         agent.receive(sent)
         assert ("source" in agent.ask().note) == coin
@@ -141,7 +155,7 @@ def test_own_coins_follow_the_schedule():
     shared = features(domain, count=4)
     followed = 0
     for seed in range(300):
-        agent = Agent(domain, shared, schedule=Fixed(0.7), gp=GP(SE(0.3), noise=0.01), seed=seed)
+        agent = Agent(domain, shared, schedule=FixedProbability(0.7), gp=GP(SE(0.3), noise=0.01), seed=seed)
         agent.receive(broadcast(agent, 0))
         followed += "source" in agent.ask().note
     assert abs(followed / 300 - 0.3) < 4.0 * np.sqrt(0.21 / 300)

@@ -12,7 +12,7 @@ import pytest
 
 from surefoot.errors import SurefootError
 from surefoot.federated import Coordinator, Message, Regions, SharedFeatures, Weighting
-from surefoot.federated.schedules import Decay, Fixed
+from surefoot.federated.schedules import Decay, FixedProbability
 from surefoot.private import GaussianEvent, Ledger, ResearchNoise
 
 FEATURES = SharedFeatures(2, 8, lengthscale=0.2, noise=0.01, seed=0)
@@ -246,7 +246,7 @@ def test_the_public_coin_decides_for_all_and_saves_releases():
     assert made[0].coin is True  # p₁ = 0
     assert {(b.coin, b.silence) for b in made} == {(True, None), (False, "coin")}
     assert len(ledger.entries) == sum(b.vectors is not None for b in made) < 20  # 4.7 are expected
-    assert all(private(public_coin=True, schedule=Fixed(1.0)).release().silence == "coin" for _ in range(3))
+    assert all(private(public_coin=True, schedule=FixedProbability(1.0)).release().silence == "coin" for _ in range(3))
 
 
 def test_simulated_broadcasts_refuse_the_wire():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot import Box, Choice, Float, Int, Space
-from surefoot.federated import Decay, Fixed, Regions, Weighting, effective_multiplier, expected_uses
+from surefoot.federated import Decay, FixedProbability, Regions, Weighting, effective_multiplier, expected_uses
 from surefoot.loop.state import pack, unpack
 
 
@@ -46,8 +46,9 @@ def test_counts_out_of_range(count):
 
 
 def test_options_are_stored():
-    for value in (Regions((2, 3)), Weighting(3.0, 2, None), Decay(1.0, first=0.0), Fixed(0.25)):
+    for value in (Regions((2, 3)), Weighting(3.0, 2, None), Decay(1.0, first=0.0), FixedProbability(0.25)):
         assert unpack(pack(value)) == value
+    assert pack(FixedProbability(0.25)) == {"$type": "Fixed", "value": {"probability": 0.25}}  # its name of 0.1
 
 
 def test_the_published_weight_schedules():
@@ -88,7 +89,7 @@ def test_published_values_of_p():
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Decay(0.0), lambda: Decay(np.inf), lambda: Decay(1.0, first=1.5), lambda: Fixed(-0.1)]
+    "make", [lambda: Decay(0.0), lambda: Decay(np.inf), lambda: Decay(1.0, first=1.5), lambda: FixedProbability(-0.1)]
 )
 def test_bad_schedules(make):
     with pytest.raises(ValueError):

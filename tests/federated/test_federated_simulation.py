@@ -10,7 +10,7 @@ from surefoot.federated import (
     Agent,
     Coordinator,
     Decay,
-    Fixed,
+    FixedProbability,
     GridFamily,
     Message,
     Regions,
@@ -83,7 +83,7 @@ def by_hand(family, features, rounds, initial, options, schedule, outputs, seed)
 @pytest.mark.parametrize("options", [{}, {"regions": 2}, PRIVATE, {**PRIVATE, "public_coin": True}])
 def test_federated_queries_are_those_of_agents_and_coordinator_exactly(options, outputs):
     """Everything but draws from the own belief has the same streams: with p_t = 0 all queries are the same."""
-    schedule = Fixed(0.0)
+    schedule = FixedProbability(0.0)
     run = simulate(
         FAMILY, FEATURES, rounds=5, initial=3, federation=options, schedule=schedule, outputs=outputs, seed=7
     )
@@ -93,8 +93,8 @@ def test_federated_queries_are_those_of_agents_and_coordinator_exactly(options, 
 
 def test_more_measurements_than_weights_take_the_other_route_and_agree():
     features = SharedFeatures(1, 6, lengthscale=0.1, noise=0.01, seed=2)
-    run = simulate(FAMILY, features, rounds=6, initial=3, federation={}, schedule=Fixed(0.0), seed=3)
-    assert np.array_equal(run.queries, by_hand(FAMILY, features, 6, 3, {}, Fixed(0.0), "none", 3))
+    run = simulate(FAMILY, features, rounds=6, initial=3, federation={}, schedule=FixedProbability(0.0), seed=3)
+    assert np.array_equal(run.queries, by_hand(FAMILY, features, 6, 3, {}, FixedProbability(0.0), "none", 3))
 
 
 def test_coins_are_those_of_the_agents():
@@ -133,7 +133,7 @@ def test_own_draws_have_the_law_of_the_posterior():
 def test_a_pool_of_messages_is_one_shot_fts():
     """Each message serves each agent once; where it leads is where its function is highest; and Agent agrees."""
     pool = random_messages(FAMILY, FEATURES, 6, seed=3)
-    run = simulate(FAMILY, FEATURES, rounds=7, initial=2, pool=pool, schedule=Fixed(0.0), seed=4)
+    run = simulate(FAMILY, FEATURES, rounds=7, initial=2, pool=pool, schedule=FixedProbability(0.0), seed=4)
     domain = Candidates(FAMILY.points)
     table = FEATURES(FAMILY.points)
     for r in range(2):
@@ -147,7 +147,7 @@ def test_a_pool_of_messages_is_one_shot_fts():
                 agent=99,
                 region=0,
                 initial=2,
-                schedule=Fixed(0.0),
+                schedule=FixedProbability(0.0),
                 gp=FAMILY.gp,
                 seed=agent_seed(4, r, n),
             )

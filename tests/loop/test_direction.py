@@ -269,7 +269,7 @@ def test_telling_an_asked_point_by_its_parameters_closes_its_query():
 # Finding 14 of the review of 0.1.0
 def test_of_several_queries_at_a_point_the_oldest_is_closed():
     policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
-    policy._replay([{"event": "asked", "id": id, "x": [0.25]} for id in range(3)])
+    policy.replay([{"event": "asked", "id": id, "x": [0.25]} for id in range(3)])
     policy.tell([0.25], 1.0)
     policy.cancel(1)
     policy.tell([0.25], 2.0)

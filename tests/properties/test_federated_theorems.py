@@ -13,7 +13,7 @@ from surefoot.federated import (
     Agent,
     Coordinator,
     Decay,
-    Fixed,
+    FixedProbability,
     Message,
     Regions,
     SharedFeatures,
@@ -143,7 +143,7 @@ def test_agents_are_drawn_alike_and_numbering_does_not_matter():
     for numbers in ([1, 2, 3, 4], [10, 20, 30, 40]):
         chosen = []
         for seed in range(400):
-            agent = Agent(domain, features, schedule=Fixed(0.0), gp=GP(SE(0.3), noise=0.01), seed=seed)
+            agent = Agent(domain, features, schedule=FixedProbability(0.0), gp=GP(SE(0.3), noise=0.01), seed=seed)
             for number, row in zip(numbers, rows, strict=True):
                 agent.receive(Message(number, 0, features.hash, row))
             chosen.append(numbers.index(agent.ask().note["agent"]))

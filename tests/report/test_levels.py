@@ -11,7 +11,7 @@ from surefoot import GP, GPLSE, SE, Candidates, Float, Space, TruVaR
 from surefoot.cli.show import answer
 from surefoot.report import level_set, page
 from surefoot.report.levels import drawable
-from surefoot.report.view import View
+from surefoot.report.view import RunView
 
 LINE = Candidates(np.linspace(0.0, 1.0, 40))
 SIDE = np.linspace(0.0, 1.0, 9)
@@ -29,7 +29,7 @@ def run(policy, steps=8):
 @pytest.mark.parametrize("domain", [LINE, PLANE, Space(rate=Float(0.1, 1.0), depth=Float(0.1, 1.0))])
 def test_the_picture_shows_all_three_kinds_and_the_page_counts_them(domain, direction, tmp_path):
     policy = run(TruVaR(domain, goal="level", threshold=0.4, gp=GP(SE(0.3), noise=1e-4), points=64, seed=0))
-    view = View(policy, direction)
+    view = RunView(policy, direction)
     counts = view.answer.counts()
     names = level_set(view).axes[0].get_legend_handles_labels()[1]
     assert {name for name, count in counts.items() if count} <= set(names)

@@ -13,7 +13,7 @@ from surefoot.private.audit import audit
 from surefoot.report.attack import image_grid
 from surefoot.report.audit import audits
 from surefoot.report.plots import influence
-from surefoot.report.view import View, coordinates
+from surefoot.report.view import RunView, coordinates
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_far_worse_values_do_not_hide_the_good_ones():
     policy = RandomSearch(Box.unit(1), seed=0)
     for value in [-1e6, *np.linspace(0.9, 1.0, 20)]:
         policy.tell(policy.ask(), value)
-    low, high = View(policy).window()
+    low, high = RunView(policy).window()
     assert 0.5 < low < 0.9
     assert high == 1.0
     assert report.trace(policy).axes[0].get_title(loc="left") == "1 value below the axis, lowest -1e6"
@@ -147,7 +147,7 @@ def test_a_map_that_leaves_out_what_is_far_worse_says_how_far_it_goes():
 
 
 def test_a_window_of_no_values():
-    assert View(RandomSearch(Box.unit(1), seed=0)).window() == (0.0, 1.0)
+    assert RunView(RandomSearch(Box.unit(1), seed=0)).window() == (0.0, 1.0)
 
 
 def test_grids_stay_inside_their_coordinate():

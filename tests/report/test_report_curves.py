@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import surefoot
 from surefoot import Box, RandomSearch, report
-from surefoot.report.curves import lengths
-from surefoot.report.view import View, few
+from surefoot.report.learning_curves import lengths
+from surefoot.report.view import RunView, few
 
 EPOCHS = 10
 
@@ -123,9 +123,11 @@ class _Task:
 
 
 def weighed(history, names=()):
-    policy = RandomSearch(Box.unit(1), seed=0)
+    class _Weighing(RandomSearch):
+        tasks, weight_history = tuple(_Task(name) for name in names), history
+
+    policy = _Weighing(Box.unit(1), seed=0)
     policy.tell([0.5], 1.0)
-    policy.tasks, policy.weight_history = [_Task(name) for name in names], history
     return policy
 
 
@@ -174,16 +176,16 @@ def test_one_look_serves_all_pictures(followed, tmp_path, monkeypatch):
             type(policy), name, lambda self, name=name, original=original: (calls.append(name), original(self))[1]
         )
     made = []
-    original_view = View.__init__
-    monkeypatch.setattr(View, "__init__", lambda self, *a, **k: (made.append(1), original_view(self, *a, **k))[1])
+    original_view = RunView.__init__
+    monkeypatch.setattr(RunView, "__init__", lambda self, *a, **k: (made.append(1), original_view(self, *a, **k))[1])
     html = report.page(policy, tmp_path / "run.html").read_text(encoding="utf-8")
     assert html.count("<svg") >= 7
     assert len(made) == 1
     assert calls.count("recommend") == 1
     assert calls.count("posterior") == 2  # once by the view, once by the answer
-    view = View(policy)
-    assert View.of(view) is view
-    assert View.of(view, "minimize") is not view
+    view = RunView(policy)
+    assert RunView.of(view) is view
+    assert RunView.of(view, "minimize") is not view
 
 
 def test_pages_of_thousands_of_runs_stay_small(tmp_path):

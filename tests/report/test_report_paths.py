@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from surefoot import GP, SE, Dives, MacroGPO, Paths, report
-from surefoot.report.runs import runs
+from surefoot.report.run import runs
 
 GRID = np.stack(np.meshgrid(np.arange(9.0), np.arange(9.0), indexing="ij"), axis=-1).reshape(-1, 2)
 

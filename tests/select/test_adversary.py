@@ -7,8 +7,8 @@ import pytest
 from planted_sets import coverage, variance_reduction, worst
 
 from surefoot.select import (
-    Attack,
     Coverage,
+    Deletion,
     FacilityLocation,
     attack,
     branch_and_bound,
@@ -142,7 +142,7 @@ def test_swaps_keep_what_cannot_be_improved():
     objective = coverage(1, n=10)
     found = exhaustive(objective, range(10), 3)
     assert local_search(objective, range(10), found) is found
-    poor = Attack(
+    poor = Deletion(
         tuple(sorted(oblivious(objective, 10).order[-3:])),
         objective.value(oblivious(objective, 7).order),
         "heuristic",

@@ -13,7 +13,7 @@ from surefoot.private.messages import Release
 from surefoot.serve import outsourced
 from surefoot.serve.failures import Conflict
 from surefoot.serve.live import Live
-from surefoot.serve.outsourced import KIND, Runs
+from surefoot.serve.outsourced import KIND, Releases
 from surefoot.serve.schemas import Chunk, NewRun, Start
 from surefoot.serve.store import Store
 
@@ -79,7 +79,7 @@ def test_a_study_is_begun_once(store, held):
 
 
 def test_an_outsourced_run_is_begun_started_and_closed_once(store, held):
-    runs = Runs(store, largest=1000)
+    runs = Releases(store, largest=1000)
     held("answered")
     made = together(lambda: runs.create("owner", NewRun(name="loans", policy="RandomSearch", asks=2, key="k"))["id"])
     assert len(set(made)) == 1
@@ -108,7 +108,7 @@ def test_an_outsourced_run_is_begun_started_and_closed_once(store, held):
     assert closed[0]["index"] is None
 
 
-def begun(runs: Runs, id: str, body: Start) -> dict:
+def begun(runs: Releases, id: str, body: Start) -> dict:
     return (
         runs.check("owner", id, body) or runs.open("owner", id, body, seed="0") or runs.check("owner", id, body) or {}
     )

@@ -83,7 +83,7 @@ def test_an_ask_from_ghost_memory_is_not_accepted_when_versions_meet_again(store
     assert store.study("a", id)["version"] == 10  # as many as one server remembers, but others
     asked = one.use("a", id, lambda study: study.policy.ask())
     home = surefoot.GPUCB(Box([(0.0, 1.0)]), seed=0)
-    home._replay(store.events(id)[:-1])
+    home.replay(store.events(id)[:-1])
     assert asked == home.ask()
     agrees(store, one, id)
 

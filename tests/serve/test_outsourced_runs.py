@@ -152,12 +152,12 @@ class TestUploads:
 
     def test_a_release_has_a_largest_size(self, tmp_path):
         from surefoot.serve import Store
-        from surefoot.serve.outsourced import Runs
+        from surefoot.serve.outsourced import Releases
         from surefoot.serve.schemas import Chunk, NewRun
 
         store = Store(f"sqlite:///{tmp_path / 'service.db'}")
         store.migrate()
-        runs = Runs(store, largest=3)
+        runs = Releases(store, largest=3)
         id = runs.create("a", NewRun(name="x", asks=1))["id"]
         two = Chunk(rows=base64.b64encode(np.ones(2).tobytes()).decode())
         runs.put("a", id, 0, two)

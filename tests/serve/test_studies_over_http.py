@@ -366,7 +366,8 @@ def test_options_that_hold_values_are_in_the_sign_of_the_values(client):
 
 def test_a_minimized_study_of_0_1_has_its_options_turned():
     """Its row says nothing of the direction among the options: those, and its events, are of the negated function."""
-    from surefoot.serve.live import Live, of_negated
+    from surefoot.serve.live import Live
+    from surefoot.serve.rows import built, of_negated
     from surefoot.serve.store import Store
     from surefoot.serve.studies import described, trace
 
@@ -380,7 +381,7 @@ def test_a_minimized_study_of_0_1_has_its_options_turned():
     row = store.study("t", id)
     assert of_negated(row)
     assert described({**row, "best": None})["options"] == {"threshold": 0.25}
-    assert live.build(row).config()["threshold"] == 0.25
+    assert built(row).config()["threshold"] == 0.25
     live.use("t", id, lambda study: study.policy.tell([0.5], 2.0))
     assert [event["value"] for event in store.events(id)] == [-2.0]
     row = store.study("t", id)

@@ -5,11 +5,11 @@ asked of the model is a function from images to class probabilities; nothing is 
 read.
 
 >>> import numpy as np
->>> from surefoot.attack import Ball, BlackBox, bos2
+>>> from surefoot.attack import NormBall, BlackBox, bos2
 >>> def scores(images):                      # two classes, told apart by the mean brightness
 ...     bright = 1.0 / (1.0 + np.exp(-40.0 * (images.mean(axis=(1, 2)) - 0.5)))
 ...     return np.column_stack([1.0 - bright, bright])
->>> result = bos2(BlackBox(scores), np.full((12, 12), 0.45), 1, ball=Ball(0.1), sizes=(4, 6), seed=0)
+>>> result = bos2(BlackBox(scores), np.full((12, 12), 0.45), 1, ball=NormBall(0.1), sizes=(4, 6), seed=0)
 >>> result.success, result.queries < 100
 (True, True)
 
@@ -25,13 +25,14 @@ from surefoot import lazy
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "ball": ["Ball"],
+        "ball": ["NormBall"],
         "black_box": ["BlackBox", "ModelFault"],
         "resize": ["Resize", "bilinear"],
-        "probe": ["AttackResult", "Probe", "Round"],
+        "probe": ["AttackResult", "Probe", "PerturbationLoop"],
         "method": ["Attack", "attack_many"],
         "dimension": ["LatentSizes"],
         "abandon": ["Abandon"],
         "bos_squared": ["BOS2", "bos2"],
     },
+    renamed={"Ball": "NormBall", "Round": "PerturbationLoop"},
 )

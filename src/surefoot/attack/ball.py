@@ -1,6 +1,6 @@
 """How far an image may be moved: balls in the L∞ and the L2 norm.
 
->>> Ball(0.3).norm, Ball(2.0, norm="l2").norm
+>>> NormBall(0.3).norm, NormBall(2.0, norm="l2").norm
 ('linf', 'l2')
 """
 
@@ -13,14 +13,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Ball"]
+from surefoot.moved import renamed
+
+__all__ = ["NormBall"]
+__getattr__ = renamed(__name__, {"Ball": "NormBall"})
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-9  # share of the radius by which a sum of rounded numbers may exceed it
 
 
 @dataclass(frozen=True)
-class Ball:
+class NormBall:
     """All perturbations of at most some norm.
 
     Parameters
@@ -30,9 +33,9 @@ class Ball:
     norm : "linf" or "l2"
         Largest change of a pixel, or root of the sum of the squared changes.
 
-    >>> Ball(0.3).project(np.array([[0.5, -0.1]]))
+    >>> NormBall(0.3).project(np.array([[0.5, -0.1]]))
     array([[ 0.3, -0.1]])
-    >>> Ball(1.0, norm="l2").project(np.array([[3.0, 4.0]]))
+    >>> NormBall(1.0, norm="l2").project(np.array([[3.0, 4.0]]))
     array([[0.6, 0.8]])
     """
 
@@ -55,7 +58,7 @@ class Ball:
     def contains(self, D: Array) -> NDArray[np.bool_]:
         """Tell which perturbations of D (k, ...) lie in the ball, up to rounding, shape (k,).
 
-        >>> Ball(0.1).contains(np.array([[0.1, -0.1], [0.2, 0.0]]))
+        >>> NormBall(0.1).contains(np.array([[0.1, -0.1], [0.2, 0.0]]))
         array([ True, False])
         """
         return np.asarray(self.size(D) <= self.radius * (1.0 + ROUNDING))
@@ -71,9 +74,9 @@ class Ball:
 
         In the L∞ ball a unit is the radius. In the L2 ball only the direction counts: the result lies on the sphere.
 
-        >>> Ball(0.3).stretch(np.array([[1.0, -0.5]]))
+        >>> NormBall(0.3).stretch(np.array([[1.0, -0.5]]))
         array([[ 0.3 , -0.15]])
-        >>> Ball(5.0, norm="l2").stretch(np.array([[0.3, 0.4]]))
+        >>> NormBall(5.0, norm="l2").stretch(np.array([[0.3, 0.4]]))
         array([[3., 4.]])
         """
         if self.norm == "linf":

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.attack.bos_squared import SEEDS, Latent
 from surefoot.attack.method import Attack
 from surefoot.attack.probe import Probe, Search
@@ -57,12 +57,12 @@ class BayesOptAttack(Attack):
         Random points that are looked at.
 
     >>> import numpy as np
-    >>> from surefoot.attack import Ball, BlackBox
+    >>> from surefoot.attack import NormBall, BlackBox
     >>> def scores(images):
     ...     bright = 1.0 / (1.0 + np.exp(-40.0 * (images.mean(axis=(1, 2)) - 0.5)))
     ...     return np.column_stack([1.0 - bright, bright])
     >>> method = BayesOptAttack(sizes=(3, 4), initial=6)
-    >>> method.run(BlackBox(scores), np.full((8, 8), 0.45), 1, label=0, ball=Ball(0.1), budget=60).success
+    >>> method.run(BlackBox(scores), np.full((8, 8), 0.45), 1, label=0, ball=NormBall(0.1), budget=60).success
     True
     """
 
@@ -84,7 +84,7 @@ class BayesOptAttack(Attack):
     def _allowed(self) -> tuple[int, ...]:
         return self.sizes if self.dimension == "learned" else (int(self.dimension),)
 
-    def check(self, shape: tuple[int, ...], ball: Ball) -> None:
+    def check(self, shape: tuple[int, ...], ball: NormBall) -> None:
         for size in self._allowed:
             Resize(size, (shape[1], shape[2]))
 

@@ -35,11 +35,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.attack.abandon import Abandon
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.attack.black_box import BlackBox
 from surefoot.attack.dimension import LatentSizes
 from surefoot.attack.method import Attack
-from surefoot.attack.probe import AttackResult, Finished, Probe, Round, Search
+from surefoot.attack.probe import AttackResult, Finished, PerturbationLoop, Probe, Search
 from surefoot.attack.resize import Resize
 from surefoot.belief.additive import Parts
 from surefoot.belief.decomposition import learn, refine
@@ -177,7 +177,7 @@ class BOS2(Attack):
             return None
         return Abandon(length=self.length, initial=max(1, self.length // 5))
 
-    def check(self, shape: tuple[int, ...], ball: Ball) -> None:
+    def check(self, shape: tuple[int, ...], ball: NormBall) -> None:
         fixed = [int(self.dimension)] if isinstance(self.dimension, (int, np.integer)) else list(self.sizes)
         for size in (*fixed, *self.first):
             Resize(size, (shape[1], shape[2]))
@@ -266,9 +266,9 @@ class _Loop:
                     break
         except Finished:  # the last query is in the probe's trace only
             best = max(probe.trace[start:], default=-math.inf)
-            probe.rounds.append(Round(self.size, start, probe.spent - start, best, False))
+            probe.rounds.append(PerturbationLoop(self.size, start, probe.spent - start, best, False))
             raise
-        probe.rounds.append(Round(self.size, start, self.queries, max(scores), stopped))
+        probe.rounds.append(PerturbationLoop(self.size, start, self.queries, max(scores), stopped))
         return max(scores)
 
     def _next(self, belief: Posterior, i: int) -> Array:
@@ -298,7 +298,7 @@ def bos2(
     image: ArrayLike,
     target: int | None = None,
     *,
-    ball: Ball,
+    ball: NormBall,
     budget: int = 900,
     label: int | None = None,
     seed: int | None = 0,
@@ -314,7 +314,7 @@ def bos2(
         Within the range of the pixels; with ``channels="first"`` (c, H, W).
     target : int, optional
         The class that the image is to be taken for; None: anything but the true class.
-    ball : Ball
+    ball : NormBall
         How far the image may be moved.
     budget : int
         Most queries.
@@ -329,7 +329,7 @@ def bos2(
     ...     bright = 1.0 / (1.0 + np.exp(-40.0 * (images.mean(axis=(1, 2)) - 0.5)))
     ...     return np.column_stack([1.0 - bright, bright])
     >>> box = BlackBox(scores)
-    >>> result = bos2(box, np.full((10, 10), 0.45), 1, ball=Ball(0.1), sizes=(3, 5), groups=3, seed=0)
+    >>> result = bos2(box, np.full((10, 10), 0.45), 1, ball=NormBall(0.1), sizes=(3, 5), groups=3, seed=0)
     >>> result.success, result.queries == box.queries == len(result.trace)
     (True, True)
     """

@@ -25,9 +25,9 @@ __all__ = ["GenAttack"]
 class GenAttack(Attack):
     """The genetic attack; one step costs ``population`` − 1 queries.
 
-    >>> from surefoot.attack import Ball, BlackBox
+    >>> from surefoot.attack import NormBall, BlackBox
     >>> box = BlackBox(lambda images: np.tile([0.7, 0.3], (len(images), 1)))
-    >>> GenAttack().run(box, np.zeros((8, 8)), 1, label=0, ball=Ball(0.1), budget=20).queries
+    >>> GenAttack().run(box, np.zeros((8, 8)), 1, label=0, ball=NormBall(0.1), budget=20).queries
     20
     """
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.attack.method import Attack
 from surefoot.attack.probe import Probe, Search
 from surefoot.attack.resize import Resize
@@ -26,16 +26,16 @@ class RandomLatentSearch(Attack):
         Draw corners of the box, which are stronger, instead of points of it.
 
     >>> import numpy as np
-    >>> from surefoot.attack import Ball, BlackBox
+    >>> from surefoot.attack import NormBall, BlackBox
     >>> box = BlackBox(lambda images: np.tile([0.7, 0.3], (len(images), 1)))
-    >>> RandomLatentSearch(sizes=(2, 4)).run(box, np.zeros((8, 8)), 1, label=0, ball=Ball(0.1), budget=5).queries
+    >>> RandomLatentSearch(sizes=(2, 4)).run(box, np.zeros((8, 8)), 1, label=0, ball=NormBall(0.1), budget=5).queries
     5
     """
 
     sizes: tuple[int, ...] = (6, 8, 10, 12, 14, 16, 18)
     corners: bool = False
 
-    def check(self, shape: tuple[int, ...], ball: Ball) -> None:
+    def check(self, shape: tuple[int, ...], ball: NormBall) -> None:
         for size in self.sizes:
             Resize(size, (shape[1], shape[2]))
 

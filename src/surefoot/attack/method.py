@@ -1,13 +1,13 @@
 """Attacks, and how they are driven: one image, or many at once with their queries in common batches.
 
 >>> import numpy as np
->>> from surefoot.attack import BOS2, Ball, BlackBox, attack_many
+>>> from surefoot.attack import BOS2, NormBall, BlackBox, attack_many
 >>> def scores(images):
 ...     bright = 1.0 / (1.0 + np.exp(-40.0 * (images.mean(axis=(1, 2)) - 0.5)))
 ...     return np.column_stack([1.0 - bright, bright])
 >>> images = np.stack([np.full((8, 8), 0.45), np.full((8, 8), 0.55)])
 >>> method = BOS2(sizes=(3, 4), initial_sizes=(3,), groups=3)
->>> [r.success for r in attack_many(BlackBox(scores), images, method=method, ball=Ball(0.1), budget=60)]
+>>> [r.success for r in attack_many(BlackBox(scores), images, method=method, ball=NormBall(0.1), budget=60)]
 [True, True]
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.attack.black_box import BlackBox
 from surefoot.attack.probe import FLOOR, AttackResult, Finished, Probe, Search, log_odds
 from surefoot.loop.streams import as_integer, fresh_seed
@@ -43,7 +43,7 @@ class Attack(ABC):
     ...             signs = probe.stream("noise", probe.spent).choice([-1.0, 1.0], size=(1, *probe.image.shape))
     ...             yield from probe.query(probe.ball.stretch(signs))
     >>> box = BlackBox(lambda images: np.tile([0.7, 0.3], (len(images), 1)))
-    >>> result = Noise().run(box, np.zeros((4, 4)), 1, label=0, ball=Ball(0.1), budget=7)
+    >>> result = Noise().run(box, np.zeros((4, 4)), 1, label=0, ball=NormBall(0.1), budget=7)
     >>> result.success, result.queries, box.queries
     (False, 7, 7)
     """
@@ -52,7 +52,7 @@ class Attack(ABC):
     def search(self, probe: Probe) -> Search:
         """Ask about perturbations until the probe ends the attack."""
 
-    def check(self, shape: tuple[int, ...], ball: Ball) -> None:  # noqa: B027 - most attacks have nothing to refuse
+    def check(self, shape: tuple[int, ...], ball: NormBall) -> None:  # noqa: B027 - most attacks have nothing to refuse
         """Refuse images (c, H, W), or a ball, that the attack cannot work with, before anything is asked."""
 
     def allowance(self, budget: int) -> int:
@@ -65,7 +65,7 @@ class Attack(ABC):
         image: ArrayLike,
         target: int | None = None,
         *,
-        ball: Ball,
+        ball: NormBall,
         label: int | None = None,
         budget: int = 900,
         seed: int | None = 0,
@@ -83,7 +83,7 @@ def attack_many(
     images: ArrayLike,
     targets: Sequence[int | None] | None = None,
     *,
-    ball: Ball,
+    ball: NormBall,
     method: Attack | None = None,
     labels: Sequence[int] | None = None,
     budget: int = 900,
@@ -102,7 +102,7 @@ def attack_many(
         Within the range of the pixels; with ``channels="first"`` (n, c, H, W).
     targets : sequence of int, optional
         The class that each image is to be taken for; None (for one, or for all): anything but the true class.
-    ball : Ball
+    ball : NormBall
         How far an image may be moved.
     method : Attack, optional
         By default ``BOS2()``.
@@ -125,7 +125,7 @@ def attack_many(
 
     >>> from surefoot.attack import BOS2
     >>> box = BlackBox(lambda images: np.tile([0.7, 0.3], (len(images), 1)))
-    >>> results = attack_many(box, np.zeros((3, 8, 8)), method=BOS2(sizes=(2,)), ball=Ball(0.1), budget=4)
+    >>> results = attack_many(box, np.zeros((3, 8, 8)), method=BOS2(sizes=(2,)), ball=NormBall(0.1), budget=4)
     >>> [r.queries for r in results], box.queries
     ([4, 4, 4], 12)
     """
@@ -150,7 +150,7 @@ def _drive(
     images: ArrayLike,
     targets: Sequence[int | None] | None,
     *,
-    ball: Ball,
+    ball: NormBall,
     labels: Sequence[int] | None,
     budget: int,
     seeds: Sequence[int],
@@ -158,8 +158,8 @@ def _drive(
 ) -> list[AttackResult]:
     if not isinstance(black_box, BlackBox):
         raise TypeError(f"the model must be a BlackBox, got {type(black_box).__name__}: say BlackBox(scores)")
-    if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball, for example Ball(0.3), got {ball!r}")
+    if not isinstance(ball, NormBall):
+        raise TypeError(f"ball must be a NormBall, for example NormBall(0.3), got {ball!r}")
     if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 1:
         raise ValueError(f"budget must be a positive whole number, got {budget!r}")
     stack, ask, restore = _layout(images, black_box)

@@ -22,10 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.loop.streams import stream
+from surefoot.moved import renamed
 
-__all__ = ["AttackResult", "Finished", "Probe", "Round", "Search", "log_odds"]
+__all__ = ["AttackResult", "Finished", "PerturbationLoop", "Probe", "Search", "log_odds"]
+__getattr__ = renamed(__name__, {"Round": "PerturbationLoop"})
 
 Array = NDArray[np.float64]
 Search = Generator[Array, Array, None]
@@ -58,10 +60,10 @@ def log_odds(logs: Array, label: int, target: int | None) -> tuple[Array, NDArra
 
 
 @dataclass(frozen=True)
-class Round:
+class PerturbationLoop:
     """One perturbation loop: its latent size, its queries, its best objective, and whether it was given up.
 
-    >>> Round(size=14, start=30, queries=9, best=-4.2, stopped=True).size
+    >>> PerturbationLoop(size=14, start=30, queries=9, best=-4.2, stopped=True).size
     14
     """
 
@@ -88,7 +90,7 @@ class AttackResult:
         one.
     trace : array of shape (queries,)
         The objective of every query, in order.
-    rounds : tuple of Round
+    rounds : tuple of PerturbationLoop
         The perturbation loops, for attacks that have them.
     label, target : int, int or None
         True class, and the class to reach.
@@ -107,7 +109,7 @@ class AttackResult:
     success: bool
     queries: int
     trace: Array
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[PerturbationLoop, ...] = ()
     label: int | None = None
     target: int | None = None
     initial: int = 0
@@ -154,7 +156,7 @@ class Probe:
     ----------
     image : array of shape (c, H, W)
         The image, channels first.
-    ball : Ball
+    ball : NormBall
         How far it may be moved.
     clip : tuple of float
         Range of the pixels.
@@ -167,14 +169,14 @@ class Probe:
     floor : float
         Lowest objective that an attack is told; the trace keeps the true ones. Logits need none.
 
-    >>> probe = Probe(np.zeros((1, 4, 4)), Ball(0.1), (0.0, 1.0), budget=5, label=0, target=1, seed=0)
+    >>> probe = Probe(np.zeros((1, 4, 4)), NormBall(0.1), (0.0, 1.0), budget=5, label=0, target=1, seed=0)
     >>> asking = probe.query(np.full((1, 1, 4, 4), 9.0))
     >>> float(next(asking).max())        # the image that would be asked about
     0.1
     """
 
     image: Array
-    ball: Ball
+    ball: NormBall
     clip: tuple[float, float]
     budget: int
     label: int | None
@@ -184,7 +186,7 @@ class Probe:
     initial: int = 0
     success: bool = False
     trace: list[float] = field(default_factory=list)
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[PerturbationLoop] = field(default_factory=list)
     best: float = -np.inf
     found: Array | None = None
     floor: float = FLOOR

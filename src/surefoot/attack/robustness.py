@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.intervals import bootstrap_interval, wilson
+from surefoot.moved import renamed
 
-__all__ = ["Attacked", "Outcome", "Summary", "summarize"]
+__all__ = ["Attacked", "Attempt", "Summary", "summarize"]
+__getattr__ = renamed(__name__, {"Outcome": "Attempt"})
 
 Array = NDArray[np.float64]
 
 
-class Outcome(Protocol):
+class Attempt(Protocol):
     """What is needed of a result: an :class:`~surefoot.attack.AttackResult`, or an :class:`Attacked`.
 
     >>> isinstance(Attacked(True, 3).queries, int)
@@ -112,7 +114,7 @@ class Summary:
         return max((share for count, share in self.curve if count <= queries), default=0.0)
 
 
-def summarize(results: Sequence[Outcome], budget: int) -> Summary:
+def summarize(results: Sequence[Attempt], budget: int) -> Summary:
     """Summarize attacks that each had the same budget.
 
     >>> summarize([], budget=9)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.attack.method import Attack
 from surefoot.attack.probe import Probe, Search
 from surefoot.errors import NotSupported
@@ -28,9 +28,9 @@ HALVED = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 class SquareAttack(Attack):
     """Random squares in an L∞ ball; ``share`` of the pixels are covered by the first ones.
 
-    >>> from surefoot.attack import Ball, BlackBox
+    >>> from surefoot.attack import NormBall, BlackBox
     >>> box = BlackBox(lambda images: np.tile([0.7, 0.3], (len(images), 1)))
-    >>> SquareAttack().run(box, np.zeros((8, 8)), 1, label=0, ball=Ball(0.1), budget=20).queries
+    >>> SquareAttack().run(box, np.zeros((8, 8)), 1, label=0, ball=NormBall(0.1), budget=20).queries
     20
     """
 
@@ -40,7 +40,7 @@ class SquareAttack(Attack):
         if not 0.0 < self.share <= 1.0:
             raise ValueError(f"share must lie in (0, 1], got {self.share!r}")
 
-    def check(self, shape: tuple[int, ...], ball: Ball) -> None:
+    def check(self, shape: tuple[int, ...], ball: NormBall) -> None:
         if ball.norm != "linf":
             raise NotSupported("this square attack works in L∞ balls")
 

@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "decomposition": ["Decompositions", "learn", "partition", "refine"],
         "kernels": [
             "SE",
-            "Constant",
+            "ConstantKernel",
             "Kernel",
             "Linear",
             "Matern",
@@ -38,4 +38,5 @@ __getattr__, __dir__, __all__ = lazy.names(
         "drift": ["DriftingGrid", "DriftingPosterior"],
         "forgetting": ["Forgetting", "Panel", "drifting", "estimate_forgetting"],
     },
+    renamed={"Constant": "ConstantKernel"},
 )

@@ -182,8 +182,8 @@ class _Pair(Kernel):
 class Sum(_Pair):
     """The sum of two kernels, written ``a + b``.
 
-    >>> from surefoot.belief.kernels import SE, Constant
-    >>> isinstance(SE() + Constant(), Sum)
+    >>> from surefoot.belief.kernels import SE, ConstantKernel
+    >>> isinstance(SE() + ConstantKernel(), Sum)
     True
     """
 

@@ -38,7 +38,7 @@ from scipy.linalg import solve_triangular
 
 from surefoot.arguments import one_of
 from surefoot.belief.algebra import Active, Product, Sum
-from surefoot.belief.kernels import Constant, Kernel, Linear, Stationary
+from surefoot.belief.kernels import ConstantKernel, Kernel, Linear, Stationary
 
 __all__ = ["FourierFeatures", "WeightPosterior"]
 
@@ -277,7 +277,7 @@ def _spectrum(kernel: Kernel, count: int, dimension: int, rng: np.random.Generat
                 f"kernel has {kernel.lengthscale.size} length-scales but the points have {dimension} columns"
             )
         return kernel.frequencies(count, dimension, rng), kernel.variance
-    if isinstance(kernel, Constant) and not isinstance(kernel, Linear):
+    if isinstance(kernel, ConstantKernel) and not isinstance(kernel, Linear):
         return np.zeros((count, dimension)), kernel.variance
     if isinstance(kernel, Active):
         frequencies = np.zeros((count, dimension))

@@ -33,8 +33,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from surefoot.belief.algebra import Evaluate, Kernel, Pulled, kernel_from_dict
+from surefoot.moved import renamed
 
-__all__ = ["SE", "Constant", "Kernel", "Linear", "Matern", "RationalQuadratic", "Stationary", "kernel_from_dict"]
+__all__ = ["SE", "ConstantKernel", "Kernel", "Linear", "Matern", "RationalQuadratic", "Stationary", "kernel_from_dict"]
+__getattr__ = renamed(__name__, {"Constant": "ConstantKernel"})
 
 Array = NDArray[np.float64]
 
@@ -345,10 +347,10 @@ class RationalQuadratic(Stationary):
         return {**super().to_dict(), "alpha": self.alpha}
 
 
-class Constant(Kernel):
+class ConstantKernel(Kernel):
     """A constant: all values share one unknown offset of this variance.
 
-    >>> Constant(4.0)(np.zeros((1, 1)), np.ones((1, 1)))
+    >>> ConstantKernel(4.0)(np.zeros((1, 1)), np.ones((1, 1)))
     array([[4.]])
     """
 
@@ -389,15 +391,19 @@ class Constant(Kernel):
         return self(X, Z), lambda W: np.zeros_like(X)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kernel": type(self).__name__, "variance": self.variance}
+        name = "Constant" if type(self) is ConstantKernel else type(self).__name__  # as it was stored before
+        return {"kernel": name, "variance": self.variance}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         return cls(**data)
 
 
-class Linear(Constant):
-    """Linear: variance · xᵀz. Functions that are planes through the origin; add a :class:`Constant` for an offset.
+Kernel.registry["Constant"] = ConstantKernel
+
+
+class Linear(ConstantKernel):
+    """Linear: variance · xᵀz. Functions that are planes through the origin; a :class:`ConstantKernel` adds an offset.
 
     >>> Linear(2.0)(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]))
     array([[10.]])

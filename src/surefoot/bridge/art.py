@@ -31,7 +31,7 @@ from art.attacks.attack import EvasionAttack
 from art.estimators.classification.classifier import ClassifierMixin
 from art.estimators.estimator import BaseEstimator
 
-from surefoot.attack import Attack, AttackResult, Ball, BlackBox, attack_many
+from surefoot.attack import Attack, AttackResult, BlackBox, NormBall, attack_many
 from surefoot.experimental import experimental
 
 __all__ = ["SurefootEvasion"]
@@ -119,8 +119,8 @@ class SurefootEvasion(EvasionAttack):
             raise ValueError("the classifier needs clip_values, the range of its pixels")
         self._ball()
 
-    def _ball(self) -> Ball:
-        return Ball(self.eps * INSIDE, "linf" if str(self.norm) == "inf" else "l2")
+    def _ball(self) -> NormBall:
+        return NormBall(self.eps * INSIDE, "linf" if str(self.norm) == "inf" else "l2")
 
     def generate(self, x: np.ndarray, y: np.ndarray | None = None, **kwargs: Any) -> np.ndarray:
         """Return adversarial images of the shape of x; where an attack fails, its nearest miss.

@@ -37,7 +37,7 @@ from foolbox.attacks.base import (
 )
 from foolbox.criteria import Misclassification, TargetedMisclassification
 
-from surefoot.attack import Attack, AttackResult, Ball, BlackBox, attack_many
+from surefoot.attack import Attack, AttackResult, BlackBox, NormBall, attack_many
 from surefoot.errors import NotSupported
 from surefoot.experimental import experimental
 
@@ -83,7 +83,7 @@ class SurefootAttack(FixedEpsilonAttack):
     ) -> None:
         self.method, self.norm, self.budget, self.logits, self.seed = method, norm, budget, logits, seed
         self.results: list[AttackResult] = []
-        Ball(1.0, norm)  # refuses an unknown norm here, not in the middle of a run
+        NormBall(1.0, norm)  # refuses an unknown norm here, not in the middle of a run
         if method is not None and not isinstance(method, Attack):
             raise TypeError(f"method must be an Attack of Surefoot, such as BOS2(), got {method!r}")
 
@@ -124,7 +124,7 @@ class SurefootAttack(FixedEpsilonAttack):
             box,
             given,
             targets,
-            ball=Ball(epsilon * INSIDE, self.norm),
+            ball=NormBall(epsilon * INSIDE, self.norm),
             method=self.method,
             labels=labels,
             budget=self.budget,

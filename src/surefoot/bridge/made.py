@@ -32,5 +32,5 @@ def made(make: Callable[..., Policy], domain: Domain, direction: str, **options:
     if not isinstance(policy, Policy):
         raise TypeError(f"policy must return a policy, got {policy!r}")
     if policy.direction != direction:
-        policy = type(policy)(**{**policy._arguments, "direction": direction}, seed=policy.seed)
+        policy = policy.fresh(direction=direction)
     return policy

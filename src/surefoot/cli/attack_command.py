@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from surefoot.attack import BOS2, Attack, AttackResult, Ball, BlackBox, attack_many
+from surefoot.attack import BOS2, Attack, AttackResult, BlackBox, NormBall, attack_many
 from surefoot.attack.bayesopt_attack import BayesOptAttack
 from surefoot.attack.genattack import GenAttack
 from surefoot.attack.latent_search import RandomLatentSearch
@@ -122,7 +122,7 @@ def attack(
     ...
     ValueError: there is no file or folder nowhere.npz
     """
-    ball = Ball(radius, norm=norm)
+    ball = NormBall(radius, norm=norm)
     if isinstance(budget, bool) or budget < 1:
         raise ValueError(f"budget must be a positive whole number, got {budget!r}")
     pictures = read_images(images, labels, first, layout)
@@ -217,7 +217,7 @@ def instances_of(
 
 
 def _run(
-    box: BlackBox, pictures: Pictures, todo: Sequence[Instance], how: Attack, ball: Ball, budget: int, seed: int,
+    box: BlackBox, pictures: Pictures, todo: Sequence[Instance], how: Attack, ball: NormBall, budget: int, seed: int,
     folder: Path, done: dict[int, Record], screen: Console | None,
 ) -> None:  # fmt: skip
     if not todo:

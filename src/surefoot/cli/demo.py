@@ -311,7 +311,7 @@ def _comparison(scores: Mapping[str, tuple[float, float]]) -> Table:
 def _summary(result: Result, unseen: tuple[float, float], used: int, saved: int) -> str:
     wrong_before, wrong_after = (100.0 * (1.0 - score) for score in unseen)
     policy = result.policy
-    tasks, stopped = getattr(policy, "tasks", ()), len(getattr(policy, "stopped", {}))
+    tasks, stopped = policy.tasks, len(policy.stopped)
     return (
         f"A network with one hidden layer learns scikit-learn's digits in up to {EPOCHS} epochs, after each of which "
         "it is measured by 3-fold cross-validation on 70 % of the images. RMBOBOS chose "

@@ -29,7 +29,7 @@ from rich.text import Text
 from surefoot.errors import MissingData, MissingExtra
 from surefoot.federated.features import SharedFeatures
 from surefoot.federated.in_process import federate as run_agents
-from surefoot.federated.plan import ACCOUNTANTS, Plan, solve
+from surefoot.federated.plan import ACCOUNTANTS, FederationPlan, solve
 from surefoot.federated.regions import Weighting
 from surefoot.federated.schedules import Decay
 from surefoot.federated.simulation import simulate, synthetic_family
@@ -55,19 +55,19 @@ class Outcome:
     ----------
     data : str
         "landmine" or "synthetic".
-    plan : Plan
+    plan : FederationPlan
         Its public constants.
     measure : str
         What the curves show.
     curves : mapping of method to array of shape (runs, rounds + 1)
         A mean over agents, after the initial points and after each round.
 
-    >>> Outcome("synthetic", Plan(agents=9, rounds=1), "regret", {"TS": np.zeros((1, 2))}).measure
+    >>> Outcome("synthetic", FederationPlan(agents=9, rounds=1), "regret", {"TS": np.zeros((1, 2))}).measure
     'regret'
     """
 
     data: str
-    plan: Plan
+    plan: FederationPlan
     measure: str
     curves: Mapping[str, Array]
 
@@ -80,10 +80,10 @@ def plan(
     quiet: bool = False,
     console: Console | None = None,
     **constants: Any,
-) -> Plan:
+) -> FederationPlan:
     """Print what a federation costs in privacy and how much signal it has; with ``epsilon``, solve for z first.
 
-    ``constants`` are those of a :class:`~surefoot.federated.plan.Plan`.
+    ``constants`` are those of a :class:`~surefoot.federated.plan.FederationPlan`.
 
     >>> import io
     >>> screen = Console(file=io.StringIO(), width=100)
@@ -91,7 +91,7 @@ def plan(
     >>> "9.91" in screen.file.getvalue()
     True
     """
-    made = _planned(Plan(agents=agents, rounds=rounds, **constants), epsilon)
+    made = _planned(FederationPlan(agents=agents, rounds=rounds, **constants), epsilon)
     screen = console or Console()
     if quiet:
         _say(screen, json.dumps(made.to_dict(), ensure_ascii=False))
@@ -131,7 +131,7 @@ def federate(
     picture, quiet, console
         Whether to draw, whether to print nothing but JSON, and where to print.
     **constants
-        Of the :class:`~surefoot.federated.plan.Plan`.
+        Of the :class:`~surefoot.federated.plan.FederationPlan`.
 
     >>> import io, tempfile
     >>> made = federate(data="synthetic", agents=8, rounds=2, runs=1, picture=False, out=tempfile.mkdtemp(),
@@ -157,7 +157,7 @@ def federate(
         }
     else:
         defaults = {}
-    made = _planned(Plan(agents=agents, rounds=rounds, **{**defaults, **constants}), epsilon)
+    made = _planned(FederationPlan(agents=agents, rounds=rounds, **{**defaults, **constants}), epsilon)
     screen = console or Console()
     methods: dict[str, dict[str, Any]] = {
         TS: {},
@@ -214,7 +214,7 @@ def start_flower(app: str | os.PathLike[str], federation: str | None = None) -> 
     return subprocess.run(words, check=False).returncode
 
 
-def _planned(made: Plan, epsilon: float | None) -> Plan:
+def _planned(made: FederationPlan, epsilon: float | None) -> FederationPlan:
     return made if epsilon is None else solve(made, epsilon)
 
 
@@ -243,7 +243,7 @@ def _data(name: str) -> str:
     return "synthetic"
 
 
-def _synthetic(made: Plan, runs: int, seed: int, options: Mapping[str, Any], tick: Tick) -> Array:
+def _synthetic(made: FederationPlan, runs: int, seed: int, options: Mapping[str, Any], tick: Tick) -> Array:
     """Mean regret over agents, shape (runs, rounds + 1); as the authors set it."""
     features = SharedFeatures(1, made.count, lengthscale=0.03, noise=0.01, seed=seed)
     curves = []
@@ -258,7 +258,7 @@ def _synthetic(made: Plan, runs: int, seed: int, options: Mapping[str, Any], tic
     return np.array(curves)
 
 
-def _fields(made: Plan, runs: int, seed: int, options: Mapping[str, Any], tick: Tick) -> Array:
+def _fields(made: FederationPlan, runs: int, seed: int, options: Mapping[str, Any], tick: Tick) -> Array:
     """Mean 1 − AUC over fields, shape (runs, rounds + 1); as the authors set it."""
     landmine = _laboratory("landmine")
 
@@ -328,7 +328,7 @@ def _tell(screen: Console, outcome: Outcome, files: list[Path]) -> None:
         _say(screen, str(file))
 
 
-def _tell_plan(screen: Console, made: Plan) -> None:
+def _tell_plan(screen: Console, made: FederationPlan) -> None:
     facts = made.to_dict()
     _say(
         screen,

@@ -36,7 +36,7 @@ from surefoot.loop.durable import write_atomically
 from surefoot.report.selection import draw
 from surefoot.report.view import number
 from surefoot.select import Coverage, FacilityLocation, RSquared, SetFunction, State, VarianceReduction
-from surefoot.select.choice import Choice, choose
+from surefoot.select.choice import Chosen, choose
 
 __all__ = ["OBJECTIVES", "Sheet", "objective_of", "read", "select", "watched"]
 
@@ -235,7 +235,7 @@ def select(
     picture: bool = True,
     quiet: bool = False,
     console: Console | None = None,
-) -> Choice:
+) -> Chosen:
     """Choose, print what was found, write it, and return it.
 
     Parameters
@@ -299,7 +299,7 @@ def select(
     return found
 
 
-def _chosen(f: SetFunction, k: int, tau: int, method: str, seconds: float, screen: Console, quiet: bool) -> Choice:
+def _chosen(f: SetFunction, k: int, tau: int, method: str, seconds: float, screen: Console, quiet: bool) -> Chosen:
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeElapsedColumn(), console=screen, transient=True, disable=quiet or not screen.is_terminal,
@@ -313,12 +313,12 @@ def _chosen(f: SetFunction, k: int, tau: int, method: str, seconds: float, scree
         return choose(watched(f, lambda: bar.advance(task)), k, tau, method=method, seconds=seconds, notify=begin)
 
 
-def _names(sheet: Sheet, found: Choice, whole: str, elements: Sequence[int]) -> list[Any]:
+def _names(sheet: Sheet, found: Chosen, whole: str, elements: Sequence[int]) -> list[Any]:
     """Line numbers of rows, or names of columns."""
     return [sheet.columns[i] if whole == "columns" else sheet.line(i) for i in elements]
 
 
-def _write(sheet: Sheet, found: Choice, objective: str, folder: Path) -> list[Path]:
+def _write(sheet: Sheet, found: Chosen, objective: str, folder: Path) -> list[Path]:
     """Write the chosen rows (or columns) as they stood in the file, and what is known about them."""
     order, whole = found.selection.order, "columns" if objective == "regression" else "rows"
     table = io.StringIO()
@@ -352,7 +352,7 @@ def _write(sheet: Sheet, found: Choice, objective: str, folder: Path) -> list[Pa
     return [folder / "selected.csv", folder / "selection.json"]
 
 
-def _tell(screen: Console, sheet: Sheet, found: Choice, whole: str, files: Sequence[Path], quiet: bool) -> None:
+def _tell(screen: Console, sheet: Sheet, found: Chosen, whole: str, files: Sequence[Path], quiet: bool) -> None:
     names = _names(sheet, found, whole, found.selection.order)
     if quiet:
         _say(screen, json.dumps(names, ensure_ascii=False))

@@ -28,8 +28,8 @@ from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet, Recommendation
 from surefoot.report import Run, best_so_far, page
 from surefoot.report.edge import beyond, inside
-from surefoot.report.runs import direction_of
-from surefoot.report.view import View, coordinates, number, short, window
+from surefoot.report.run import direction_of
+from surefoot.report.view import RunView, coordinates, number, short, window
 
 __all__ = ["Reading", "answer", "curve_of", "read", "saved_state", "show", "shown", "standing", "table_of"]
 
@@ -147,7 +147,7 @@ def show(
         raise ValueError(f"top must be at least 1, got {top!r}")
     screen = console or Console()
     policy, direction, name, note = read(path, direction=direction)
-    view = View(policy, direction)
+    view = RunView(policy, direction)
     _print(screen, Text(str(path), style="bold"))
     _print(screen, f"{name}, {direction}, seed {policy.seed}\n{standing(view.rows)}")
     if note:
@@ -237,7 +237,7 @@ def curve_of(values: Iterable[float | None], screen: Console) -> str:
     return sparkline(series, _TICK, ascii=screen.options.ascii_only)
 
 
-def _trace(view: View, screen: Console) -> list[str]:
+def _trace(view: RunView, screen: Console) -> list[str]:
     rows = [row for row in view.rows if row.status in ("measured", "failed")]
     best = best_so_far(rows, direction=view.direction)
     low, high = window(best[~np.isnan(best)], view.direction)  # what is far worse is left blank, and told
@@ -246,7 +246,7 @@ def _trace(view: View, screen: Console) -> list[str]:
     return [*lines, *textwrap.wrap(beyond(best, low, high, "the chart"), screen.width)]
 
 
-def _axes(view: View, screen: Console) -> Table:
+def _axes(view: RunView, screen: Console) -> Table:
     """What was tried on each axis, and the best value found along it."""
     wide = screen.width >= 60
     best = max((row for row in view.rows if row.value is not None), key=lambda row: view.sign * (row.value or 0.0))
@@ -265,13 +265,13 @@ def _axes(view: View, screen: Console) -> Table:
     return table
 
 
-def answer(view: View) -> list[Text]:
+def answer(view: RunView) -> list[Text]:
     """Return the recommendation as lines, the second ready to be copied: JSON of the parameters, or of the point.
 
     >>> from surefoot import Float, RandomSearch, Space
     >>> policy = RandomSearch(Space(rate=Float(0.0, 1.0)), seed=0)
     >>> policy.tell({"rate": 0.25}, 3.0)
-    >>> for line in answer(View(policy)):
+    >>> for line in answer(RunView(policy)):
     ...     print(line)
     Recommended
     {"rate": 0.25}

@@ -141,12 +141,11 @@ def trust(policy: Policy) -> str:
     >>> trust(policy)
     'a 0.50, b 0.50; influence 1'
     """
-    tasks, weights = getattr(policy, "tasks", ()), getattr(policy, "weights", None)
+    tasks, weights = policy.tasks, policy.weights
     if weights is None or not len(tasks):
         return ""
     names = [getattr(task, "name", None) or f"task {i}" for i, task in enumerate(tasks)]
     order = np.argsort(-np.asarray(weights)[: len(names)], kind="stable")
     shown = [f"{names[i]} {weights[i]:.2f}" for i in order[:8]]
     shown += [f"{len(order) - 8} more"] if len(order) > 8 else []
-    nu = getattr(policy, "nu", None)
-    return ", ".join(shown) + ("" if nu is None else f"; influence {number(float(nu), 2)}")
+    return ", ".join(shown) + ("" if policy.nu is None else f"; influence {number(float(policy.nu), 2)}")

@@ -26,7 +26,7 @@ from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result, optimize
 from surefoot.report import page
-from surefoot.report.view import View
+from surefoot.report.view import RunView
 
 __all__ = ["tune"]
 
@@ -207,7 +207,7 @@ def _finish(
     out: str | os.PathLike[str] | None,
 ) -> None:
     """Print the outcome and write the page."""
-    view = View(result.policy, result.direction)
+    view = RunView(result.policy, result.direction)
     recommended = answer(view)
     if screen.quiet:
         screen.say(recommended[1])

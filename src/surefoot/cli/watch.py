@@ -202,15 +202,15 @@ class Screen:
         curve = self.run.curve
         if reported is not None:
             curve = list(reported.values())
-        stopped = query.id in getattr(policy, "stopped", {})
+        stopped = query.id in policy.stopped
         params = " ".join(f"{name}={shown(v)}" for name, v in (query.params or {}).items())
         best = self.better(values, default=np.nan)
         count = len(policy.history)
         self.run.forget()
         if self._bars is not None:
             self._row(query.id, value, best, curve, stopped, params)
-            used, saved = (getattr(policy, f"epochs_{word}", None) for word in ("used", "saved"))
-            self._spent = "" if saved is None else f", {used} in all, [green]{saved} saved[/]"
+            saved = policy.epochs_saved
+            self._spent = "" if saved is None else f", {policy.epochs_used} in all, [green]{saved} saved[/]"
             self._bars.update(self._task, completed=count, description=self._spent.removeprefix(", "))
         elif not self.quiet:
             outcome = f"failed, {self.failure}" if value is None else f"value {number(value)}"

@@ -25,7 +25,7 @@ from surefoot.domain.candidates import Candidates
 from surefoot.domain.mixed import Swapped
 from surefoot.domain.parameter import Choice
 from surefoot.domain.perturbation import Meaningless, Perturbation
-from surefoot.domain.sets import Listed, Region, Sets
+from surefoot.domain.sets import ListedSets, Region, Sets
 from surefoot.domain.space import Space
 
 __all__ = ["Groups"]
@@ -85,7 +85,7 @@ class Groups(Perturbation):
         order = np.argsort(self._belongs, kind="stable")
         sizes = np.bincount(self._belongs)
         starts = np.cumsum(sizes) - sizes
-        return Listed(domain.points, order, starts, belongs=self._belongs, labels=self.names)
+        return ListedSets(domain.points, order, starts, belongs=self._belongs, labels=self.names)
 
     def _swapped(self, domain: Domain, choices: dict[str, dict[str, list[Any]]]) -> Swapped:
         if not isinstance(domain, Space):

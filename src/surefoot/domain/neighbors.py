@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from surefoot.domain.minfilter import RegularGrid
-from surefoot.domain.sets import Filtered, Listed, Sets, gauge
+from surefoot.domain.sets import Filtered, ListedSets, Sets, gauge
 
 __all__ = ["rounding", "within", "within_distance"]
 
@@ -29,7 +29,7 @@ def within(points: Array, scale: Array, norm: float) -> Sets:
     # A reach below the rounding of the coordinates is none: it would tell equal coordinates apart, or none at all.
     scale = np.where(scale > 4.0 * np.finfo(np.float64).eps * np.abs(points).max(), scale, 0.0)
     if (scale == 0).all():
-        return Listed(points, np.arange(count), np.arange(count))
+        return ListedSets(points, np.arange(count), np.arange(count))
     slack = rounding(points, scale)
     if (grid := RegularGrid.find(points)) is not None:
         return Filtered(points, grid, scale, norm, slack)
@@ -40,11 +40,11 @@ def within(points: Array, scale: Array, norm: float) -> Sets:
         members = np.concatenate([near[:, 1], near[:, 0], itself])
         order = np.lexsort((members, centers))
         starts = np.searchsorted(centers[order], itself)
-        return Listed(points, members[order].astype(np.intp), starts)
+        return ListedSets(points, members[order].astype(np.intp), starts)
     return within_distance(points, lambda X, Z: gauge(X[:, None] - Z, scale, norm), 1.0, slack)
 
 
-def within_distance(points: Array, distance: Distance, radius: float, slack: float = ROUNDING) -> Listed:
+def within_distance(points: Array, distance: Distance, radius: float, slack: float = ROUNDING) -> ListedSets:
     """Return, for each candidate X, the candidates Z with distance(X, Z) ≤ radius.
 
     >>> points = np.array([[0.0], [1.0], [3.0]])
@@ -63,7 +63,7 @@ def within_distance(points: Array, distance: Distance, radius: float, slack: flo
         found.append(np.nonzero(inside)[1])
         sizes.append(inside.sum(axis=1))
     counts = np.concatenate(sizes)
-    return Listed(points, np.concatenate(found).astype(np.intp), np.cumsum(counts) - counts, compare=True)
+    return ListedSets(points, np.concatenate(found).astype(np.intp), np.cumsum(counts) - counts, compare=True)
 
 
 def _blocks(points: Array) -> Iterator[Array]:

@@ -198,7 +198,8 @@ class Paths(Domain):
     def _check(self, x: Array) -> None:
         self.sites.index_of(x)
 
-    def _description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
+        """Return the whole domain as strict JSON; :meth:`to_dict` describes a large one by its hash."""
         code = getattr(self.cost, "__qualname__", type(self.cost).__qualname__)
         return {
             "domain": "Paths",
@@ -218,10 +219,10 @@ class Paths(Domain):
         >>> len(Paths([0.0, 1.0], MoveTable({0: [[1]]}), start=0).sha256)
         64
         """
-        return hashlib.sha256(json.dumps(self._description(), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.description(), sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        data = self._description()
+        data = self.description()
         if _numbers(data) <= INLINE:
             return data
         return {"domain": "Paths", "sha256": self.sha256, "shape": [self.size, self.dimension]}
@@ -253,7 +254,7 @@ class Paths(Domain):
         return cls(fields["points"], Moves.registry[kind](**moves), **options)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Paths) and self._description() == other._description()
+        return isinstance(other, Paths) and self.description() == other.description()
 
     __hash__ = Domain.__hash__
 

@@ -1,10 +1,10 @@
 """What an adversary may reach from each choice: a perturbation, bound to a domain.
 
 On a finite domain that is a family of sets of candidates, one for each *center* (a choice that may be answered), with
-the minimum of any values over each of them: :class:`Listed` in general, :class:`Filtered` on regular grids. On a box
-or a space (:mod:`surefoot.domain.mixed`) it is a :class:`Region` that moves with the center.
+the minimum of any values over each of them: :class:`ListedSets` in general, :class:`Filtered` on regular grids. On a
+box or a space (:mod:`surefoot.domain.mixed`) it is a :class:`Region` that moves with the center.
 
->>> family = Listed.of([[0, 1], [2]], np.array([[0.0], [1.0], [2.0]]))
+>>> family = ListedSets.of([[0, 1], [2]], np.array([[0.0], [1.0], [2.0]]))
 >>> family.minimum(np.array([5.0, 3.0, 7.0]))
 array([3., 7.])
 """
@@ -24,8 +24,10 @@ from surefoot.domain.base import Domain
 from surefoot.domain.box import Box
 from surefoot.domain.design import unit_design
 from surefoot.domain.minfilter import RegularGrid, box_minimum, footprint_minimum
+from surefoot.moved import renamed
 
-__all__ = ["Around", "Beside", "Filtered", "Listed", "Region", "Sets", "gauge", "into", "unit_ball"]
+__all__ = ["Around", "Beside", "Filtered", "ListedSets", "Region", "Sets", "gauge", "into", "unit_ball"]
+__getattr__ = renamed(__name__, {"Listed": "ListedSets"})
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -39,7 +41,7 @@ class Sets(ABC):
     points : array of shape (C, d)
         The centers.
 
-    >>> Listed.of([[0], [1]], np.array([[0.0], [1.0]])).count
+    >>> ListedSets.of([[0], [1]], np.array([[0.0], [1.0]])).count
     2
     """
 
@@ -76,7 +78,7 @@ class Sets(ABC):
         return {"x": self.points[center], "index": center, "params": None}
 
 
-class Listed(Sets):
+class ListedSets(Sets):
     """Sets kept as lists, one after the other.
 
     Parameters
@@ -92,7 +94,7 @@ class Listed(Sets):
     compare : bool
         Whether to look for centers with equal sets: an arbitrary distance often makes groups of them.
 
-    >>> family = Listed.of([[0, 2], [1]], np.array([[0.0], [1.0]]), belongs=[0, 1, 0])
+    >>> family = ListedSets.of([[0, 2], [1]], np.array([[0.0], [1.0]]), belongs=[0, 1, 0])
     >>> family.members(0).tolist(), family.center_of(np.array([2])).tolist()
     ([0, 2], [0])
     """

@@ -24,7 +24,7 @@ from surefoot.domain.candidates import Candidates
 from surefoot.domain.neighbors import rounding
 from surefoot.domain.perturbation import Meaningless, Perturbation, norm_order
 from surefoot.domain.product import join
-from surefoot.domain.sets import Beside, Listed, Region, Sets, gauge
+from surefoot.domain.sets import Beside, ListedSets, Region, Sets, gauge
 from surefoot.domain.space import Space
 
 __all__ = ["AroundEstimate", "UnknownParameters"]
@@ -104,7 +104,7 @@ class UnknownParameters(Perturbation):
         """Which parameters (n, q) the adversary may choose."""
         return np.ones(len(theta), dtype=np.bool_)
 
-    def _listed(self, points: Array, d: int) -> Listed:
+    def _listed(self, points: Array, d: int) -> ListedSets:
         if self.values is None:
             raise ValueError("parameters beside a finite list of designs are a finite list too: give values=")
         _, first, belongs = np.unique(points[:, :d], axis=0, return_index=True, return_inverse=True)
@@ -113,7 +113,7 @@ class UnknownParameters(Perturbation):
         reached = np.flatnonzero(self._allowed(points[:, d:]) & Candidates(self.values).contains(points[:, d:]))
         members = reached[np.argsort(belongs[reached], kind="stable")]
         sizes = np.bincount(belongs[reached], minlength=len(first))
-        return Listed(points[np.sort(first), :d], members, np.cumsum(sizes) - sizes, belongs=belongs)
+        return ListedSets(points[np.sort(first), :d], members, np.cumsum(sizes) - sizes, belongs=belongs)
 
     def _beside(self, centers: Box) -> Beside:
         return Beside(centers, values=self.values, box=self.box)

@@ -37,6 +37,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "messages": ["Broadcast", "Message"],
         "regions": ["Regions", "Weighting", "effective_multiplier"],
         "simulation": ["GridFamily", "Simulation", "agent_seed", "random_messages", "simulate", "synthetic_family"],
-        "schedules": ["Decay", "Fixed", "Schedule", "expected_uses"],
+        "schedules": ["Decay", "FixedProbability", "Schedule", "expected_uses"],
     },
+    renamed={"Fixed": "FixedProbability"},
 )

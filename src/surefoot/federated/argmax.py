@@ -32,7 +32,7 @@ from surefoot.federated.features import SharedFeatures, to_unit
 from surefoot.federated.regions import Regions
 from surefoot.loop.streams import stream
 
-__all__ = ["Table", "best_point", "regional_values", "spread_points", "spread_table"]
+__all__ = ["SpreadTable", "best_point", "regional_values", "spread_points", "spread_table"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -45,10 +45,10 @@ TABLE = 2**23  # numbers of φ that are kept, 64 MiB
 TABLES = 4  # tables that are kept for the same features: the whole domain, and its sub-regions
 
 
-class Table(NamedTuple):
+class SpreadTable(NamedTuple):
     """Points of the unit cube (n, e), their sub-regions (n,), and φ at them (n, M) where it is small enough to keep.
 
-    >>> Table(np.zeros((3, 1)), np.zeros(3, dtype=np.intp), None).points.shape
+    >>> SpreadTable(np.zeros((3, 1)), np.zeros(3, dtype=np.intp), None).points.shape
     (3, 1)
     """
 
@@ -64,10 +64,10 @@ class Table(NamedTuple):
         return np.concatenate([regional_values(features(U), vectors, index) for U, index in zip(*parts, strict=True)])
 
 
-_kept: WeakKeyDictionary[SharedFeatures, dict[tuple[Regions, Domain], Table]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[SharedFeatures, dict[tuple[Regions, Domain], SpreadTable]] = WeakKeyDictionary()
 
 
-def spread_table(features: SharedFeatures, regions: Regions, domain: Domain) -> Table:
+def spread_table(features: SharedFeatures, regions: Regions, domain: Domain) -> SpreadTable:
     """Return the points that a search begins with: all of a small finite domain or of candidates, else spread ones.
 
     They depend on nothing but what is public, and are made once.
@@ -169,17 +169,17 @@ def best_point(
     raise Exhausted(f"no point was found besides the {len(taken)} excluded ones")
 
 
-def _table(features: SharedFeatures, regions: Regions, domain: Domain, rng: np.random.Generator) -> Table:
+def _table(features: SharedFeatures, regions: Regions, domain: Domain, rng: np.random.Generator) -> SpreadTable:
     if _enumerated(domain):
         U = to_unit(domain, domain.encode(domain.enumerate()))
-        return Table(U, regions.index(U), features(U))
+        return SpreadTable(U, regions.index(U), features(U))
     lower, upper = regions.boxes
     design = unit_design(spread_points(features, regions.count), features.dimension, rng)
     U = (lower[:, None] + design * (upper - lower)[:, None]).reshape(-1, features.dimension)
     if not domain.continuous.all():  # integers and choices: what is near, which may lie in another sub-region
         U = to_unit(domain, domain.project(domain.lower + U * domain.extent()))
     U = _on_domain(domain, U)
-    return Table(U, regions.index(U), features(U) if U.shape[0] * features.count <= TABLE else None)
+    return SpreadTable(U, regions.index(U), features(U) if U.shape[0] * features.count <= TABLE else None)
 
 
 def _enumerated(domain: Domain) -> bool:

@@ -43,9 +43,9 @@ class RandomQueries(Agent):
     seed, and where it follows itself it draws what that agent would draw.
 
     >>> from surefoot import Box
-    >>> from surefoot.federated import Fixed
+    >>> from surefoot.federated import FixedProbability
     >>> features = SharedFeatures(1, 20, lengthscale=0.2, noise=0.01, seed=0)
-    >>> policy = RandomQueries(Box.unit(1), features, schedule=Fixed(0.0), initial=1, seed=0)
+    >>> policy = RandomQueries(Box.unit(1), features, schedule=FixedProbability(0.0), initial=1, seed=0)
     >>> for _ in range(2):
     ...     query = policy.ask()
     ...     policy.tell(query, 0.0)

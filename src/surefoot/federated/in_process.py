@@ -30,7 +30,7 @@ from surefoot.federated.controls import RandomQueries
 from surefoot.federated.coordinator import Coordinator
 from surefoot.federated.features import SharedFeatures
 from surefoot.federated.regions import Regions
-from surefoot.federated.schedules import Decay, Fixed, Schedule
+from surefoot.federated.schedules import Decay, FixedProbability, Schedule
 from surefoot.federated.simulation import agent_seed
 from surefoot.private.noise import Noise, ResearchNoise
 
@@ -125,7 +125,7 @@ def federate(
     if federation is not None and wander:
         raise ValueError("agents that wander have no coordinator")
     N, alone = len(objectives), federation is None and not wander
-    pace: Schedule = Fixed(1.0) if alone else schedule or Decay()
+    pace: Schedule = FixedProbability(1.0) if alone else schedule or Decay()
     belief = GP.automatic(domain).refit(every=5) if gp is None else gp
     count = (federation or {}).get("regions", 1)
     regions = count if isinstance(count, Regions) else Regions.of(domain, count)

@@ -1,6 +1,6 @@
 """Before a federation runs: what it will cost in privacy, and how much signal is left.
 
->>> made = Plan(agents=200, rounds=40, regions=2, count=50, sampling=0.25, multiplier=1.0)
+>>> made = FederationPlan(agents=200, rounds=40, regions=2, count=50, sampling=0.25, multiplier=1.0)
 >>> round(made.loss("moments", sensitivity="published"), 2), round(made.loss("pld"), 2) < 7.1
 (9.91, True)
 
@@ -17,10 +17,12 @@ from typing import Any
 from surefoot.federated.coordinator import Coordinator
 from surefoot.federated.features import SharedFeatures
 from surefoot.federated.regions import Weighting
+from surefoot.moved import renamed
 from surefoot.private.accounting import METHODS, noise_multiplier
 from surefoot.private.noise import ResearchNoise
 
-__all__ = ["ACCOUNTANTS", "SENSITIVITIES", "Plan", "solve"]
+__all__ = ["ACCOUNTANTS", "SENSITIVITIES", "FederationPlan", "solve"]
+__getattr__ = renamed(__name__, {"Plan": "FederationPlan"})
 
 ACCOUNTANTS = {
     "pld": "privacy loss distribution",
@@ -31,7 +33,7 @@ SENSITIVITIES = ("exact", "published")
 
 
 @dataclass(frozen=True)
-class Plan:
+class FederationPlan:
     """The public constants of a private federation.
 
     Parameters
@@ -49,7 +51,7 @@ class Plan:
     weighting : Weighting
         The schedule of the weights.
 
-    >>> Plan(agents=29, rounds=60, regions=4, count=100, sampling=0.35, multiplier=1.0).signal(0) < 0.2
+    >>> FederationPlan(agents=29, rounds=60, regions=4, count=100, sampling=0.35, multiplier=1.0).signal(0) < 0.2
     True
     """
 
@@ -127,10 +129,10 @@ class Plan:
         }
 
 
-def solve(plan: Plan, epsilon: float) -> Plan:
+def solve(plan: FederationPlan, epsilon: float) -> FederationPlan:
     """Return the plan with the least noise multiplier whose loss, exact and by distribution, is at most ``epsilon``.
 
-    >>> made = solve(Plan(agents=200, rounds=10, regions=1, sampling=0.25), 4.0)
+    >>> made = solve(FederationPlan(agents=200, rounds=10, regions=1, sampling=0.25), 4.0)
     >>> bool(3.9 < made.loss("pld") <= 4.0)
     True
     """

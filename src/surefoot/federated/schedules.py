@@ -23,13 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from surefoot.loop.state import storable
+from surefoot.moved import renamed
 
-__all__ = ["Decay", "Fixed", "Schedule", "expected_uses"]
+__all__ = ["Decay", "FixedProbability", "Schedule", "expected_uses"]
+__getattr__ = renamed(__name__, {"Fixed": "FixedProbability"})
 
 
 class Schedule(Protocol):
@@ -88,14 +90,15 @@ class Decay:
 
 @storable
 @dataclass(frozen=True)
-class Fixed:
+class FixedProbability:
     """The same p at every iteration; 1 never listens and is Thompson sampling alone.
 
-    >>> Fixed(1.0)(17)
+    >>> FixedProbability(1.0)(17)
     1.0
     """
 
     probability: float = 1.0
+    stored_as: ClassVar[str] = "Fixed"
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.probability <= 1.0:

@@ -49,7 +49,7 @@ from surefoot.games.reasoning import Profile
 from surefoot.games.rounds import Round
 from surefoot.games.strategies import RandomStrategy, Strategy, Tracker
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.policy import _OMITTED, Options, Point, Policy, Proposal, _check_domain
+from surefoot.loop.policy import OMITTED, Options, Point, Policy, Proposal, check_domain
 from surefoot.loop.state import storable
 from surefoot.loop.streams import stream
 from surefoot.loop.types import Observation, Outcome, Query, Recommendation
@@ -181,7 +181,7 @@ class Player(Policy):
                 f"position must be a seat among {len(others) + 1} players (at least two), got {position!r}"
             )
         for other in others:
-            _check_domain(other, self.domains, type(self).__name__)
+            check_domain(other, self.domains, type(self).__name__)
         for name, value, least in (("samples", samples, 1), ("initial", initial, 0), ("common", common, 0)):
             if value is not None or name == "common":
                 whole(value, name, least)
@@ -249,13 +249,13 @@ class Player(Policy):
                 self._forget()  # what an ask that was never made has learnt
             raise
 
-    def tell(self, query: Query | int | Point | Round, value: Any = _OMITTED) -> None:
+    def tell(self, query: Query | int | Point | Round, value: Any = OMITTED) -> None:
         """Tell the round that was played: with its query, with an own action, or alone if it was only watched.
 
         None, NaN or ``FAILED`` in the place of a round, or a round without the own payoff, says that it failed.
         """
         if watched := isinstance(query, Round):
-            if value is not _OMITTED:
+            if value is not OMITTED:
                 raise TypeError("tell a watched round alone, or a query with its round")
             own = query.actions[self.position] if len(query.actions) == self.players else self.domain.lower
             query, value = own, query
@@ -265,7 +265,7 @@ class Player(Policy):
             known = self._waiting_at(x) if not watched else None
         else:
             x = known.x
-        if value is _OMITTED:
+        if value is OMITTED:
             raise ValueError(f"{'a point' if known is None else f'query {known.id}'} needs a value: the Round played")
         done = self._checked(value, x)
         if known is not None and known.id in self._told:

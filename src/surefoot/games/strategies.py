@@ -266,7 +266,7 @@ class _Asked(Tracker):
         different = min(count, self.draws)
         asked = []
         for seed in np.random.SeedSequence(rng.integers(2**53)).spawn(different):
-            twin: Policy = type(self.policy)(**{**self.policy._arguments, "seed": as_integer(seed)})
+            twin = self.policy.fresh(seed=as_integer(seed))
             for x, payoff in self.told:
                 twin.tell(x, payoff)
             asked.append(twin.ask().x)

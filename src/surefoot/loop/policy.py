@@ -28,7 +28,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +45,16 @@ from surefoot.loop.record import Record
 from surefoot.loop.trials import Place, Trials
 from surefoot.loop.types import Advice, Observation, Outcome, Proposal, Query, Recommendation
 
+if TYPE_CHECKING:
+    from surefoot.belief import Posterior
+
 __all__ = ["Options", "Policy", "Proposal"]
 
 Array = NDArray[np.float64]
 Point = Sequence[float] | Array | Mapping[str, Any]
 T = TypeVar("T")
-_OMITTED = object()
+OMITTED = object()
+"""Stands for a value that :meth:`Policy.tell` was not given; None is a failed run."""
 
 
 class Options(TypedDict, total=False):
@@ -93,6 +97,14 @@ class Policy(Record):
         Whether the choice among the moves of ``Paths`` weighs what they cost.
     ignores_pending : bool
         Whether the choice knows nothing of points under way, so that these are always left out.
+    accuracy : float or None
+        How exact the answer shall be; with one, ``finished`` says when it is.
+    epochs : int or None
+        The number of steps of a whole run, for policies with ``steps`` that were told it.
+    tasks : tuple
+        Earlier tasks that the policy learns from.
+    confidence : float
+        The probability with which the bounds of its answers hold.
 
     >>> from surefoot import RandomSearch
     >>> RandomSearch.parallel, RandomSearch.steps
@@ -107,6 +119,10 @@ class Policy(Record):
     valued: ClassVar[tuple[str, ...]] = ()
     weighs_costs: ClassVar[bool] = False
     ignores_pending: ClassVar[bool] = False
+    accuracy: float | None = None
+    epochs: int | None = None
+    tasks: tuple[Any, ...] = ()
+    confidence: float = 0.95
 
     def __init__(
         self,
@@ -118,7 +134,7 @@ class Policy(Record):
         journal: str | os.PathLike[str] | Journal | None = None,
     ) -> None:
         super().__init__(seed=seed, journal=journal)
-        _check_domain(domain, self.domains, type(self).__name__)
+        check_domain(domain, self.domains, type(self).__name__)
         if isinstance(domain, Paths) and not repeats:
             raise NotSupported("on Paths a vehicle may have to pass a place again: repeats=False cannot be promised")
         if not isinstance(repeats, (bool, np.bool_)):
@@ -141,14 +157,14 @@ class Policy(Record):
     # -- the direction -----------------------------------------------------------------------------------------------
 
     @classmethod
-    def _negated(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+    def negated_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
         valued = {name for base in cls.__mro__ for name in vars(base).get("valued", ())}
         turns = {name for name, value in options.items() if name in valued or isinstance(value, Policy)}
         return {name: turned(value) if name in turns else value for name, value in options.items()}
 
     @classmethod
     def _as_seen(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return cls._negated(arguments) if arguments.get("direction") == "minimize" else {}
+        return cls.negated_options(arguments) if arguments.get("direction") == "minimize" else {}
 
     def negated(self) -> Self:
         """Return a fresh policy that does with −f what this one does with f: the other way, its options turned.
@@ -158,14 +174,14 @@ class Policy(Record):
         -0.5
         """
         other = DIRECTIONS[self.direction == "maximize"]
-        return type(self)(**{**self._negated(self._arguments), "direction": other}, seed=self.seed)
+        return self.fresh(**{**self.negated_options(self._arguments), "direction": other})
 
     def _facing(self, value: T) -> T:
         """What the rule sees of something told, or the user of something found: the way is the same."""
         return self.trials.facing(value)
 
-    def _header(self) -> dict[str, Any]:
-        return {"direction": self.direction, **super()._header()}
+    def header(self) -> dict[str, Any]:
+        return {"direction": self.direction, **super().header()}
 
     def _first_header(self, found: Mapping[str, Any]) -> dict[str, Any]:
         return {"config": self.negated().config()} if self.direction == "minimize" else {}
@@ -270,7 +286,7 @@ class Policy(Record):
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
-    def tell(self, query: Query | int | Point, value: Any = _OMITTED) -> None:
+    def tell(self, query: Query | int | Point, value: Any = OMITTED) -> None:
         """Tell the outcome of a query, of a query id, or of any point of the domain (warm start).
 
         A point that is pending closes its query, the oldest one where several wait there.
@@ -281,7 +297,7 @@ class Policy(Record):
         """
         if isinstance(query, (Query, int, np.integer)):
             known = self._find(query)
-            outcome = self._facing(self._final(known)) if value is _OMITTED else as_outcome(value, _stops(known.x))
+            outcome = self._facing(self._final(known)) if value is OMITTED else as_outcome(value, _stops(known.x))
             if known.id in self._told:
                 before = self._facing(self._told[known.id])
                 if before != outcome:
@@ -296,7 +312,7 @@ class Policy(Record):
         if (waiting := self._waiting_at(x)) is not None:
             self.tell(waiting, value)
             return
-        if value is _OMITTED:
+        if value is OMITTED:
             raise ValueError("a point that was not asked for needs a value")
         outcome = as_outcome(value, _stops(x))
         self._check_outcome(None, outcome)
@@ -392,6 +408,59 @@ class Policy(Record):
     def _recommendation(self, x: Array, **fields: Any) -> Recommendation:
         index = self.domain.index_of(x) if isinstance(self.domain, (Candidates, Paths)) else None
         return Recommendation(x=x, index=index, params=self.domain.params(x), **fields)
+
+    # -- what only some policies can say: a value for the others ------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether the question is answered, so that no further measurement is needed."""
+        return False
+
+    @property
+    def time(self) -> float | None:
+        """The latest time that was asked for or measured at, of policies whose ``context`` has it."""
+        return None
+
+    @property
+    def stopped(self) -> dict[int, str]:
+        """Why runs were advised to stop, by query id."""
+        return {}
+
+    @property
+    def epochs_used(self) -> int | None:
+        """How many epochs all runs took so far; None for a policy that does not count them."""
+        return None
+
+    @property
+    def epochs_saved(self) -> int | None:
+        """How many epochs stopped runs did not need; None for a policy that does not count them."""
+        return None
+
+    @property
+    def weights(self) -> Array | None:
+        """How much each earlier task counts; None for a policy that does not weigh them."""
+        return None
+
+    @property
+    def weight_history(self) -> Array | None:
+        """The weights behind every query that the rule chose, shape (queries, tasks)."""
+        return None
+
+    @property
+    def nu(self) -> float | None:
+        """The influence ν of all earlier tasks together, between 0 and 1; None where it is not estimated."""
+        return None
+
+    def posterior(self) -> Posterior | None:
+        """Return the belief over :meth:`inputs` given all measurements; None for a policy without one."""
+        return None
+
+    def inputs(self, points: Array) -> Array:
+        """Return what the belief sees of points (n, d): their encoding, for runs of many epochs with the last one."""
+        return self._seen(points)
+
+    def _seen(self, X: Array) -> Array:
+        return self.domain.encode(X)
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -496,7 +565,7 @@ def _stops(x: Array) -> int | None:
     return len(x) if x.ndim == 2 else None
 
 
-def _check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:
+def check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:
     """Refuse a domain that a policy does not declare."""
     if not isinstance(domain, allowed):
         names = ", ".join(kind.__name__ for kind in allowed)

@@ -116,7 +116,7 @@ class Record(ABC, metaclass=_Meta):
         return {}
 
     @classmethod
-    def _negated(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+    def negated_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of the same policy on −f; twice gives the first again."""
         return dict(options)
 
@@ -139,6 +139,15 @@ class Record(ABC, metaclass=_Meta):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments as strict JSON."""
         return {key: pack(value) for key, value in self._arguments.items()}
+
+    def fresh(self, **changes: Any) -> Self:
+        """Return an object of the same configuration and seed, but for ``changes``, that has no events and no journal.
+
+        >>> from surefoot import Box, RandomSearch
+        >>> RandomSearch(Box([(0.0, 1.0)]), seed=1).fresh(direction="minimize").seed
+        1
+        """
+        return type(self)(**{**self._arguments, "seed": self.seed, **changes})
 
     def state(self) -> dict[str, Any]:
         """Return the whole policy as strict JSON: configuration, seed, events, cache."""
@@ -182,16 +191,15 @@ class Record(ABC, metaclass=_Meta):
         if foreign := [name for name in stored if name not in kind.__signature__.parameters]:
             raise ValueError(f"in this release {state['policy']} has no option {foreign[0]!r}")
         turns = state["schema"] == 1 and state.get("direction") == "minimize"  # options are those of −f
-        given = kind._negated(again) if turns else again
+        given = kind.negated_options(again) if turns else again
         config = {name: _unpack_option(name, value, given.get(name)) for name, value in stored.items()}
         if turns:
-            config = {**kind._negated(config), "direction": "minimize"}
+            config = {**kind.negated_options(config), "direction": "minimize"}
         policy: Self = kind(**config, seed=state["seed"])
-        policy._replay(copy.deepcopy(state["events"]))
-        policy._restore(dict(state.get("cache", {})))
+        policy.replay(copy.deepcopy(state["events"]), state.get("cache", {}))
         if journal is not None:
             policy.journal = journal if isinstance(journal, Journal) else Journal(journal)
-            found = policy.journal.open({**policy._header(), "policy": state["policy"]}, policy._first_header)
+            found = policy.journal.open({**policy.header(), "policy": state["policy"]}, policy._first_header)
             try:
                 if found != policy._events[: len(found)]:
                     raise ValueError(f"{policy.journal.path} holds other events than this policy")
@@ -209,12 +217,13 @@ class Record(ABC, metaclass=_Meta):
         """Write :meth:`state` to a file, atomically."""
         write_atomically(Path(path), dumps(self.state()))
 
-    def _header(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
+        """Return what the first line of a journal says of this object, but for the schema."""
         return {"policy": type(self).__name__, "config": self.config(), "seed": self.seed}
 
     def _first_header(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """What schema 1 wrote in a header where this release writes something else; ``found`` is one."""
-        return self._header()
+        return self.header()
 
     def _open_journal(self) -> None:
         if self.journal is None:
@@ -222,9 +231,9 @@ class Record(ABC, metaclass=_Meta):
         if self._seed is None:
             found, _ = self.journal.read()
             self._seed = None if found is None else found.get("seed")
-        events = self.journal.open(self._header(), self._first_header)
+        events = self.journal.open(self.header(), self._first_header)
         try:
-            self._replay(events)
+            self.replay(events)
         except BaseException:
             self.journal.close()  # others may write it
             raise
@@ -238,14 +247,27 @@ class Record(ABC, metaclass=_Meta):
             self.journal.append(*events)
         self._events.extend(loads(line) for line in text)
 
-    def _replay(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Rebuild from events that were committed before; they are not written again."""
+    def replay(self, events: Sequence[Mapping[str, Any]], cache: Mapping[str, Any] | None = None) -> None:
+        """Take events that are on record elsewhere, such as in the table of a host, as if they had happened here.
+
+        They are not written to the journal and draw nothing. An ``asked`` event may be one of a point that somebody
+        else chose. What does not fit is a ``ValueError``; the events before it have been taken then, so that this
+        object is to be made anew. ``cache`` is that of the :meth:`state` which all the events are from.
+
+        >>> from surefoot import Box, RandomSearch
+        >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=1)
+        >>> policy.replay([{"event": "asked", "id": 0, "x": [0.25]}, {"event": "told", "id": 0, "value": 3.5}])
+        >>> policy.recommend().mean
+        3.5
+        """
         for event in events:
             try:
                 self._apply(event)
             except (AttributeError, LookupError, TypeError, ValueError) as error:
                 raise ValueError(f"event {len(self._events)} does not fit this policy ({error!r})") from error
             self._events.append(dict(event))
+        if cache is not None:
+            self._restore(dict(cache))
 
     def close(self) -> None:
         """Release the journal, if there is one."""
@@ -272,8 +294,7 @@ def _remade(
 ) -> Record:
     """What unpickling calls."""
     made: Record = kind(**arguments, seed=seed)
-    made._replay(events)
-    made._restore(cache)
+    made.replay(events, cache)
     return made
 
 

@@ -35,6 +35,8 @@ _readers: dict[str, Callable[[dict[str, Any]], Any]] = {}
 def storable(cls: T) -> T:
     """Register a class with ``to_dict`` and ``from_dict`` so that policies can keep it in their configuration.
 
+    It is stored under its name, or under ``stored_as``: what was stored before a class was renamed must be read.
+
     >>> @storable
     ... class Price:
     ...     def __init__(self, rate): self.rate = rate
@@ -44,8 +46,12 @@ def storable(cls: T) -> T:
     >>> unpack(pack(Price(2.0))).rate
     2.0
     """
-    _readers[cls.__name__] = cls.from_dict
+    _readers[_stored_name(cls)] = cls.from_dict
     return cls
+
+
+def _stored_name(cls: type) -> str:
+    return str(getattr(cls, "stored_as", cls.__name__))
 
 
 def reader(name: str) -> Callable[[Callable[[dict[str, Any]], Any]], Callable[[dict[str, Any]], Any]]:
@@ -94,7 +100,9 @@ def pack(value: Any) -> Any:
         return [pack(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): pack(item) for key, item in value.items()}
-    name = "Kernel" if isinstance(value, Kernel) and type(value).__name__ in Kernel.registry else type(value).__name__
+    name = (
+        "Kernel" if isinstance(value, Kernel) and type(value).__name__ in Kernel.registry else _stored_name(type(value))
+    )
     if name in _readers:
         return {"$type": name, "value": value.to_dict()}
     if hasattr(value, "from_state"):  # a policy inside another: its configuration and its seed, no events

@@ -31,6 +31,7 @@ from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
 from surefoot.loop.policy import Options, Policy
 from surefoot.loop.types import Proposal, Recommendation
+from surefoot.loop.widths import Width
 from surefoot.policy.rule import Rule
 from surefoot.policy.start import MoveStart, SobolStart, Start
 from surefoot.policy.surrogate import Surrogate
@@ -86,6 +87,8 @@ class ModelPolicy(Policy):
 
     valued: ClassVar[tuple[str, ...]] = ("gp",)
     rule: Rule
+    width: Width | None = None
+    """How many standard deviations the bounds of the rule are wide, where it has bounds."""
 
     def __init__(
         self,
@@ -144,6 +147,10 @@ class ModelPolicy(Policy):
         does not change what the policy believes.
         """
         return self.surrogate.posterior()
+
+    def inputs(self, points: Array) -> Array:
+        """Return what the belief sees of points (n, d): their encoding, for runs of many epochs with the last one."""
+        return self.surrogate.rows.encode(points)
 
     def _recommend(self) -> Recommendation:
         return self._most_promising(self.trials.data()[0], "highest posterior mean among measured points")

@@ -38,10 +38,12 @@ from typing import Any, NoReturn, Self
 from surefoot.errors import BudgetSpent, SurefootError
 from surefoot.loop.durable import uninterrupted
 from surefoot.loop.journal import Journal, dumps
+from surefoot.moved import renamed
 from surefoot.private import accounting
 from surefoot.private.accounting import Event, GaussianEvent, StatedEvent
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Charge", "Ledger"]
+__getattr__ = renamed(__name__, {"Entry": "Charge"})
 
 _KINDS: dict[str, type[GaussianEvent] | type[StatedEvent]] = {"gaussian": GaussianEvent, "stated": StatedEvent}
 Scalar = str | int | float | bool | None
@@ -49,7 +51,7 @@ _charged: set[str] = set()  # files that this process has charged
 
 
 @dataclass(frozen=True)
-class Entry:
+class Charge:
     """One line of a ledger.
 
     Attributes
@@ -59,7 +61,7 @@ class Entry:
     note : dict
         What the caller wanted to remember.
 
-    >>> Entry(GaussianEvent(1.0), {"step": 3}).note
+    >>> Charge(GaussianEvent(1.0), {"step": 3}).note
     {'step': 3}
     """
 
@@ -103,7 +105,7 @@ class Ledger:
         self.epsilon, self.delta, self.method = float(epsilon), float(delta), method
         self.path = None if path is None else Path(path)
         self._place = "" if path is None else os.path.abspath(path)
-        self._entries: list[Entry] = []
+        self._entries: list[Charge] = []
         self._spent = 0.0
         self._writing = threading.Lock()
         self._closed = False
@@ -150,7 +152,7 @@ class Ledger:
                     f"{self.path}: line {number} was changed, or one before it removed; the chain is broken"
                 )
             kind = _KINDS[body["kind"]]
-            self._entries.append(Entry(kind(**body["event"]), body["note"]))
+            self._entries.append(Charge(kind(**body["event"]), body["note"]))
             self._head = head
         self._spent = self._composed()
 
@@ -159,7 +161,7 @@ class Ledger:
         return accounting.epsilon(events, self.delta, method=self.method)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[Charge, ...]:
         """All releases charged so far, in order."""
         return tuple(self._entries)
 
@@ -217,7 +219,7 @@ class Ledger:
                         self._close()  # whether it is charged, only reading the file again tells
                         raise
                     _charged.add(self._place)
-                self._entries.append(Entry(event, note))
+                self._entries.append(Charge(event, note))
                 self._head, self._spent = head, after
 
     def close(self) -> None:

@@ -11,11 +11,11 @@ The pictures are Matplotlib figures (extra ``plot``), the page is one HTML file 
 Importing this package does not import Matplotlib; drawing does.
 """
 
-from surefoot.report.curves import curves, task_weights
+from surefoot.report.learning_curves import curves, task_weights
 from surefoot.report.levels import level_set
-from surefoot.report.page import page
 from surefoot.report.plots import map2d, parallel, slices, trace
-from surefoot.report.runs import Run, best_so_far, runs
+from surefoot.report.run import Run, best_so_far, runs
+from surefoot.report.run_page import page
 
 __all__ = [
     "Run",

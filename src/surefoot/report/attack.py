@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.report.page import _definitions, _grid, _section, _table, _tiles, document
+from surefoot.report.html import definitions, document, grid, section, table, tiles
 from surefoot.report.theme import canvas, color, svg
 from surefoot.report.view import short
 
@@ -125,17 +125,17 @@ def robustness_page(
     >>> "A &lt;net&gt;" in html, html.count("<section>")
     (True, 2)
     """
-    head = f"<header>\n<h1>{escape(title)}</h1>\n<p>{escape(purpose)}</p>\n{_tiles(facts, True)}\n</header>"
+    head = f"<header>\n<h1>{escape(title)}</h1>\n<p>{escape(purpose)}</p>\n{tiles(facts, True)}\n</header>"
     cards = [
         f'<figure class="card"><div class="scroll">{svg(figure, name=f"a{number}", description=caption)}</div>'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
         for number, (figure, caption) in enumerate(figures)
     ]
-    pictures = [_section("Pictures", _grid(cards))] if cards else []
+    pictures = [section("Pictures", grid(cards))] if cards else []
     heads = list(rows[0]) if rows else ["attack"]
     body = [("" if row.get("success", True) else "pending", [_cell(value) for value in row.values()]) for row in rows]
-    table = f'<div class="card scroll runs">{_table(heads, body)}</div>'
-    return document(title, [head, *pictures, _section("Attacks", table), _section("Settings", _definitions(settings))])
+    attacks = f'<div class="card scroll runs">{table(heads, body)}</div>'
+    return document(title, [head, *pictures, section("Attacks", attacks), section("Settings", definitions(settings))])
 
 
 def _cell(value: Any) -> str:

@@ -22,7 +22,7 @@ from surefoot.loop.types import LevelSet
 from surefoot.optimizer import Result
 from surefoot.report.plots import _HIGH, _WIDE, _legend, _scatter_runs
 from surefoot.report.theme import canvas, color
-from surefoot.report.view import View, short
+from surefoot.report.view import RunView, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,20 +33,20 @@ _MOST = 20_000  # points in a picture; of more, an even sample
 _PAINTS = {"above": "belief", "below": "line", "undecided": "accent"}
 
 
-def drawable(policy: Policy | Result | View) -> bool:
+def drawable(policy: Policy | Result | RunView) -> bool:
     """Whether the answer is a level set over one or two coordinates that are numbers.
 
     >>> from surefoot import Box, RandomSearch
     >>> drawable(RandomSearch(Box.unit(1), seed=0))
     False
     """
-    view = View.of(policy)
+    view = RunView.of(policy)
     answer = view.answer
     few = len(view.coordinates) <= 2 and not any(c.labels for c in view.coordinates)
     return isinstance(answer, LevelSet) and answer.points is not None and few
 
 
-def level_set(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def level_set(policy: Policy | Result | RunView, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw what is known of each point: above the threshold, below, or undecided.
 
     Over one coordinate the points stand at their expected value, with the threshold as a line; over two they are a map
@@ -54,7 +54,7 @@ def level_set(policy: Policy | Result | View, *, direction: str | None = None, l
 
     Parameters
     ----------
-    policy : Policy, Result or View
+    policy : Policy, Result or RunView
         One whose answer is a :class:`~surefoot.loop.types.LevelSet`, over one or two coordinates.
     direction : {"maximize", "minimize"}, optional
         Which way is better; by default that of the policy.
@@ -67,7 +67,7 @@ def level_set(policy: Policy | Result | View, *, direction: str | None = None, l
     ...
     ValueError: this picture needs a level set over one or two coordinates that are numbers
     """
-    view = View.of(policy, direction)
+    view = RunView.of(policy, direction)
     if not drawable(view):
         raise ValueError("this picture needs a level set over one or two coordinates that are numbers")
     answer = view.answer

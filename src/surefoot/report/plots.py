@@ -27,9 +27,9 @@ from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result
 from surefoot.report import edge
 from surefoot.report.edge import inside
-from surefoot.report.runs import best_so_far
+from surefoot.report.run import best_so_far
 from surefoot.report.theme import LEVELS, canvas, color, ramp
-from surefoot.report.view import Coordinate, View, few, number, short
+from surefoot.report.view import Coordinate, RunView, few, number, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,12 +45,12 @@ _DOTS, _LINES = 600, 300  # of thousands of runs a picture draws the best and an
 # -- the figures -----------------------------------------------------------------------------------------------------
 
 
-def trace(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def trace(policy: Policy | Result | RunView, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw every measured value and the best so far.
 
     Parameters
     ----------
-    policy : Policy, Result or View
+    policy : Policy, Result or RunView
         Any policy, or a view of it that several pictures share.
     direction : {"maximize", "minimize"}, optional
         Which way is better; by default that of the policy.
@@ -63,7 +63,7 @@ def trace(policy: Policy | Result | View, *, direction: str | None = None, label
     >>> trace(policy).axes[0].get_ylabel()
     'value'
     """
-    view = View.of(policy, direction)
+    view = RunView.of(policy, direction)
     with canvas(_WIDE, _HIGH) as figure:
         axes = figure.add_subplot()
         rows = [row for row in view.rows if row.status in ("measured", "failed")]
@@ -105,7 +105,7 @@ def trace(policy: Policy | Result | View, *, direction: str | None = None, label
     return figure
 
 
-def parallel(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def parallel(policy: Policy | Result | RunView, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw every measured run as a line through its parameters to its value, the better ones darker.
 
     Parameters are as in :func:`trace`. Coordinates that cannot vary are left out; of many, the first 24 are drawn, and
@@ -117,7 +117,7 @@ def parallel(policy: Policy | Result | View, *, direction: str | None = None, la
     >>> [tick.get_text() for tick in parallel(policy).axes[0].get_xticklabels()]
     ['x0', 'x1', 'value']
     """
-    view = View.of(policy, direction)
+    view = RunView.of(policy, direction)
     axes_ = view.coordinates[:24]
     wide = _WIDE if len(axes_) < 3 else max(8.6, 1.15 * (len(axes_) + 1))
     with canvas(wide, _HIGH) as figure:
@@ -159,7 +159,7 @@ def parallel(policy: Policy | Result | View, *, direction: str | None = None, la
 
 
 def slices(
-    policy: Policy | Result | View,
+    policy: Policy | Result | RunView,
     *,
     coordinates: Sequence[int] | None = None,
     direction: str | None = None,
@@ -182,7 +182,7 @@ def slices(
     >>> len(slices(policy, coordinates=[1]).axes)
     1
     """
-    view = View.of(policy, direction)
+    view = RunView.of(policy, direction)
     chosen = view.coordinates if coordinates is None else [view.coordinate(i) for i in coordinates]
     columns = 1 if len(chosen) == 1 else 2 if len(chosen) < 5 else 3
     rows = math.ceil(len(chosen) / columns)
@@ -198,7 +198,7 @@ def slices(
 
 
 def map2d(
-    policy: Policy | Result | View,
+    policy: Policy | Result | RunView,
     *,
     coordinates: tuple[int, int] | None = None,
     what: str = "mean",
@@ -226,7 +226,7 @@ def map2d(
     """
     if what not in ("mean", "std"):
         raise ValueError(f"what must be 'mean' or 'std', got {what!r}")
-    view = View.of(policy, direction)
+    view = RunView.of(policy, direction)
     if coordinates is None:
         ranked = [i for i in influence(view) if not view.coordinate(i).labels]
         if len(ranked) < 2:
@@ -257,17 +257,17 @@ def map2d(
     return figure
 
 
-def sampled(view: View) -> bool:
+def sampled(view: RunView) -> bool:
     """Whether there are so many runs that the pictures draw the best and an even sample of the others.
 
     >>> from surefoot import Box, RandomSearch
-    >>> sampled(View(RandomSearch(Box([(0.0, 1.0)]), seed=0)))
+    >>> sampled(RunView(RandomSearch(Box([(0.0, 1.0)]), seed=0)))
     False
     """
     return len(view.y) > _LINES
 
 
-def influence(policy: Policy | Result | View) -> list[int]:
+def influence(policy: Policy | Result | RunView) -> list[int]:
     """Return the coordinates that vary, those along which the belief about the value varies most first.
 
     Without a posterior the order is the domain's.
@@ -277,7 +277,7 @@ def influence(policy: Policy | Result | View) -> list[int]:
     >>> influence(surefoot.optimize(lambda x: -5 * (x[1] - 0.3) ** 2, box, 9, seed=0).policy)
     [1, 0]
     """
-    view = View.of(policy)
+    view = RunView.of(policy)
     if view.posterior is None:
         return [c.index for c in view.coordinates]
     grids = [c.grid(33) for c in view.coordinates]
@@ -290,7 +290,7 @@ def influence(policy: Policy | Result | View) -> list[int]:
 # -- drawing ---------------------------------------------------------------------------------------------------------
 
 
-def _slice(axes: Axes, view: View, coordinate: Coordinate) -> None:
+def _slice(axes: Axes, view: RunView, coordinate: Coordinate) -> None:
     low, high = _padded(*view.hopes(*view.window()))  # the same in all slices, so that they can be compared
     drawn = few(view.quality, _DOTS)
     column, values = view.X[drawn, coordinate.index], view.y[drawn]
@@ -352,7 +352,7 @@ def _filled(
     bar.outline.set_visible(False)
 
 
-def _draw_way(axes: Axes, view: View, across: int, up: int) -> None:
+def _draw_way(axes: Axes, view: RunView, across: int, up: int) -> None:
     """From the start through the stops of all moves that were made."""
     domain = view.policy.domain
     if not isinstance(domain, Paths):
@@ -366,7 +366,7 @@ def _draw_way(axes: Axes, view: View, across: int, up: int) -> None:
     )
 
 
-def _scatter_runs(axes: Axes, view: View, across: int, up: int) -> None:
+def _scatter_runs(axes: Axes, view: RunView, across: int, up: int) -> None:
     shapes: dict[str, dict[str, Any]] = {
         "measured": {"marker": "o", "facecolor": color("ink"), "edgecolor": color("paper"), "s": 17, "linewidth": 0.7},
         "pending": {"marker": "o", "facecolor": "none", "edgecolor": color("accent"), "s": 24, "linewidth": 1.3},
@@ -392,7 +392,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
     figure.legend(loc="outside upper left", ncols=fits, columnspacing=1.2, handletextpad=0.4, borderaxespad=0.2)
 
 
-def _worse_end(view: View) -> float:
+def _worse_end(view: RunView) -> float:
     """The end of the vertical axis where runs without a value are marked, as a share of its height."""
     return 0.97 if view.direction == "minimize" else 0.03
 

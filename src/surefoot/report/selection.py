@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from surefoot.report.theme import canvas, color
 from surefoot.report.view import short
-from surefoot.select.choice import Choice
+from surefoot.select.choice import Chosen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 _DOTS = 4000  # of a larger table an even sample of the rows is drawn
 
 
-def draw(values: Array, names: Sequence[str], found: Choice, path: Path, *, columns: bool = False) -> Path:
+def draw(values: Array, names: Sequence[str], found: Chosen, path: Path, *, columns: bool = False) -> Path:
     """Draw a selection into a file and return its path.
 
     Parameters
@@ -31,7 +31,7 @@ def draw(values: Array, names: Sequence[str], found: Choice, path: Path, *, colu
         The table.
     names : sequence of str
         Of its columns.
-    found : Choice
+    found : Chosen
         What was chosen out of it.
     path : path
         Where to; the ending says the format.
@@ -76,7 +76,7 @@ def plane(values: Array, names: Sequence[str]) -> tuple[Array, tuple[str, str]]:
     return scaled @ directions, ("first principal direction", "second principal direction")
 
 
-def _map(axes: Axes, values: Array, names: Sequence[str], found: Choice) -> None:
+def _map(axes: Axes, values: Array, names: Sequence[str], found: Chosen) -> None:
     points, labels = plane(values, names)
     shown = np.linspace(0, len(points) - 1, min(len(points), _DOTS)).round().astype(int)
     axes.scatter(points[shown, 0], points[shown, 1], s=6, color=color("level3"), linewidth=0, label="rows")
@@ -95,7 +95,7 @@ def _map(axes: Axes, values: Array, names: Sequence[str], found: Choice) -> None
     axes.legend(loc="best", fontsize=6.5)
 
 
-def _bars(axes: Axes, names: Sequence[str], found: Choice) -> None:
+def _bars(axes: Axes, names: Sequence[str], found: Chosen) -> None:
     """What each chosen column explains in addition to those before it."""
     order = found.selection.order[:24]
     roles = ["accent" if i < len(found.selection.robust) else "belief" for i in range(len(order))]
@@ -106,7 +106,7 @@ def _bars(axes: Axes, names: Sequence[str], found: Choice) -> None:
     axes.set(xlabel="added by the column (× lost in the worst case)")
 
 
-def _growth(axes: Axes, found: Choice, what: str) -> None:
+def _growth(axes: Axes, found: Chosen, what: str) -> None:
     values = np.array(found.selection.values)
     steps = np.arange(1, values.size + 1)
     robust = len(found.selection.robust)

@@ -13,7 +13,7 @@ from importlib.metadata import version
 
 import surefoot
 from surefoot.loop.policy import Policy
-from surefoot.report.runs import direction_of
+from surefoot.report.run import direction_of
 from surefoot.report.view import short
 
 __all__ = ["environment", "settings"]

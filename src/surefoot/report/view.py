@@ -1,7 +1,7 @@
 """A policy as the pictures see it: its runs in the user's direction, its coordinates as axes, and its belief.
 
 >>> from surefoot import Box, RandomSearch
->>> view = View(RandomSearch(Box([(0.0, 2.0)]), seed=0))
+>>> view = RunView(RandomSearch(Box([(0.0, 2.0)]), seed=0))
 >>> view.reference, view.posterior is None
 (array([1.]), True)
 
@@ -23,14 +23,15 @@ from numpy.typing import NDArray
 from surefoot.domain import Choice, Domain, Space
 from surefoot.errors import NoData
 from surefoot.loop.policy import Policy
+from surefoot.moved import renamed
 from surefoot.optimizer import Result
-from surefoot.policy.base import ModelPolicy
-from surefoot.report.runs import direction_of, runs
+from surefoot.report.run import direction_of, runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Coordinate", "View", "coordinates", "few", "number", "short", "window"]
+__all__ = ["Coordinate", "RunView", "coordinates", "few", "number", "short", "window"]
+__getattr__ = renamed(__name__, {"View": "RunView"})
 
 Array = NDArray[np.float64]
 
@@ -119,7 +120,7 @@ def coordinates(domain: Domain) -> list[Coordinate]:
     return made
 
 
-class View:
+class RunView:
     """The runs in the user's direction, the coordinates, the answer, and the belief if there is one.
 
     Parameters
@@ -132,7 +133,7 @@ class View:
     >>> from surefoot import Box, RandomSearch
     >>> policy = RandomSearch(Box([(0.0, 1.0)]), direction="minimize", seed=0)
     >>> policy.tell([0.5], 2.0)
-    >>> View(policy).y, View(policy).quality
+    >>> RunView(policy).y, RunView(policy).quality
     (array([2.]), array([-2.]))
     """
 
@@ -147,14 +148,14 @@ class View:
         self.quality = self.sign * self.y
         self._all = coordinates(policy.domain)
         self.coordinates = [c for c in self._all if c.low < c.high] or self._all
-        self.half = NormalDist().inv_cdf(0.5 + 0.5 * float(getattr(policy, "confidence", 0.95)))
+        self.half = NormalDist().inv_cdf(0.5 + 0.5 * float(policy.confidence))
 
     @classmethod
-    def of(cls, policy: Policy | Result | View, direction: str | None = None) -> View:
+    def of(cls, policy: Policy | Result | RunView, direction: str | None = None) -> RunView:
         """Return the view of a policy, or of the policy of a result, or the given one if it looks in that direction."""
         if isinstance(policy, Result):
             policy = policy.policy
-        if not isinstance(policy, View):
+        if not isinstance(policy, RunView):
             return cls(policy, direction)
         return policy if direction in (None, policy.direction) else cls(policy.policy, direction)
 
@@ -186,18 +187,10 @@ class View:
     @cached_property
     def posterior(self) -> Any:
         """The belief over encoded points; None for a policy that has none, or one over something else."""
-        believes = getattr(self.policy, "posterior", None)
-        found = believes() if callable(believes) else None
-        seen: Any = getattr(found, "X", None)
-        inputs = np.shape(seen)
-        return None if len(inputs) == 2 and inputs[1] != self._seen(self.reference[None]).shape[1] else found
-
-    def _seen(self, points: Array) -> Array:
-        """What the belief sees of points: their encoding, and for runs that last many steps the last step."""
-        if isinstance(self.policy, ModelPolicy):
-            return self.policy.surrogate.rows.encode(points)
-        seen: Array = getattr(self.policy, "_seen", self.policy.domain.encode)(points)
-        return seen
+        found = self.policy.posterior()
+        if found is None or found.X.shape[1] != self.policy.inputs(self.reference[None]).shape[1]:
+            return None
+        return found
 
     def coordinate(self, index: int) -> Coordinate:
         """Return one coordinate by its index, whether it varies or not."""
@@ -213,7 +206,7 @@ class View:
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean, in the user's direction, and standard deviation."""
-        mean, std = self.posterior.predict(self._seen(points))
+        mean, std = self.posterior.predict(self.policy.inputs(points))
         return self.sign * np.asarray(mean), np.asarray(std)
 
     def window(self) -> tuple[float, float]:

@@ -44,7 +44,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         ],
         "robust": ["buckets", "oblivious_greedy", "osu", "osu_sizes", "pro", "pro_sizes", "saturate"],
         "adversary": [
-            "Attack",
+            "Deletion",
             "attack",
             "branch_and_bound",
             "exhaustive",
@@ -58,6 +58,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "milp": ["coverage_milp"],
         "guarantees": ["best_beta", "greedy_guarantee", "oblivious_greedy_guarantee", "pro_guarantee"],
         "certificate": ["Certificate", "certify", "optimum_bound", "robust_bound"],
-        "choice": ["Choice", "choose"],
+        "choice": ["Chosen", "choose"],
     },
+    renamed={"Attack": "Deletion", "Choice": "Chosen"},
 )

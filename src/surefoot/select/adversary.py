@@ -16,7 +16,7 @@ methods for what is small, and heuristics whose minimum is an *upper* bound on t
 | :func:`heuristics` | all of these, then swaps | heuristic |
 | :func:`attack` | the strongest that the size allows | says which |
 
-Every answer is an :class:`Attack`, with the set, the value left, whether it is proved to be the minimum, and a lower
+Every answer is a :class:`Deletion`, with the set, the value left, whether it is proved to be the minimum, and a lower
 bound on the minimum.
 
 >>> from surefoot.select import Coverage
@@ -41,12 +41,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.arguments import open_unit, whole
+from surefoot.moved import renamed
 from surefoot.select.greedy_family import Random, greedy
 from surefoot.select.objective import SetFunction, State, as_elements
 from surefoot.select.selection import TIES, first_best
 
 __all__ = [
-    "Attack",
+    "Deletion",
     "attack",
     "branch_and_bound",
     "exhaustive",
@@ -57,6 +58,7 @@ __all__ = [
     "random_min",
     "stochastic_min",
 ]
+__getattr__ = renamed(__name__, {"Attack": "Deletion"})
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -68,7 +70,7 @@ LARGEST = 50_000_000  # sets above which trying all of them is refused
 
 
 @dataclass(frozen=True)
-class Attack:
+class Deletion:
     """A deletion and what it leaves.
 
     Attributes
@@ -86,7 +88,7 @@ class Attack:
     method : str
         The adversary's name.
 
-    >>> Attack((3,), 8.0, "heuristic", bound=6.0).gap
+    >>> Deletion((3,), 8.0, "heuristic", bound=6.0).gap
     0.25
     """
 
@@ -125,16 +127,16 @@ def root_bound(objective: SetFunction, S: Indices, tau: int) -> float:
     return bound
 
 
-def finish(objective: SetFunction, S: Indices, tau: int, removed: Iterable[int], start: float, method: str) -> Attack:
+def finish(objective: SetFunction, S: Indices, tau: int, removed: Iterable[int], start: float, method: str) -> Deletion:
     """The attack of a heuristic; its value is evaluated from scratch."""
     gone = tuple(sorted(int(element) for element in removed))
     value = objective.value(np.setdiff1d(S, gone))
     bound = min(root_bound(objective, S, tau), value)
     proved: Status = "optimal" if tau in (0, S.size) else "heuristic"
-    return Attack(gone, value, proved, value if proved == "optimal" else bound, time.perf_counter() - start, method)
+    return Deletion(gone, value, proved, value if proved == "optimal" else bound, time.perf_counter() - start, method)
 
 
-def exhaustive(objective: SetFunction, S: Elements, tau: int) -> Attack:
+def exhaustive(objective: SetFunction, S: Elements, tau: int) -> Deletion:
     """Return the worst deletion by trying every one, the last element of each by all losses at once.
 
     Parameters
@@ -176,10 +178,10 @@ def exhaustive(objective: SetFunction, S: Elements, tau: int) -> Attack:
             stack.append((smaller, place, (*removed, state.selected[place])))
     removed = tuple(sorted(best[1]))
     value = objective.value(np.setdiff1d(selected, removed))
-    return Attack(removed, value, "optimal", value, time.perf_counter() - start, "exhaustive")
+    return Deletion(removed, value, "optimal", value, time.perf_counter() - start, "exhaustive")
 
 
-def greedy_min(objective: SetFunction, S: Elements, tau: int) -> Attack:
+def greedy_min(objective: SetFunction, S: Elements, tau: int) -> Deletion:
     """Return the deletion that removes the element of largest loss, τ times.
 
     >>> from surefoot.select import Coverage
@@ -197,7 +199,7 @@ def greedy_min(objective: SetFunction, S: Elements, tau: int) -> Attack:
     return finish(objective, selected, deletions, removed, start, "greedy_min")
 
 
-def greedy_max(objective: SetFunction, S: Elements, tau: int) -> Attack:
+def greedy_max(objective: SetFunction, S: Elements, tau: int) -> Deletion:
     """Return the deletion of the τ elements that greedy selection takes first out of S.
 
     >>> from surefoot.select import Coverage
@@ -210,7 +212,7 @@ def greedy_max(objective: SetFunction, S: Elements, tau: int) -> Attack:
     return finish(objective, selected, deletions, removed, start, "greedy_max")
 
 
-def random_min(objective: SetFunction, S: Elements, tau: int, *, restarts: int = 10, rng: Random = 0) -> Attack:
+def random_min(objective: SetFunction, S: Elements, tau: int, *, restarts: int = 10, rng: Random = 0) -> Deletion:
     """Return the best of some deletions that each remove, τ times, one of the τ largest losses at random.
 
     >>> from surefoot.select import Coverage
@@ -228,7 +230,7 @@ def random_min(objective: SetFunction, S: Elements, tau: int, *, restarts: int =
 
 def stochastic_min(
     objective: SetFunction, S: Elements, tau: int, *, epsilon: float = 0.1, restarts: int = 10, rng: Random = 0
-) -> Attack:
+) -> Deletion:
     """Return the best of some deletions that each remove, τ times, the largest loss in a random sample of what is left.
 
     A sample has ⌈(|S|/τ) ln(1/ε)⌉ elements of the current set.
@@ -250,7 +252,7 @@ def stochastic_min(
 
 def _restarted(
     objective: SetFunction, S: Elements, tau: int, restarts: int, pick: Callable[[Array, int], int], method: str
-) -> Attack:
+) -> Deletion:
     start = time.perf_counter()
     selected, deletions = problem(objective, S, tau)
     whole(restarts, "restarts", 1)
@@ -266,12 +268,12 @@ def _restarted(
     return finish(objective, selected, deletions, best[1], start, method)
 
 
-def local_search(objective: SetFunction, S: Elements, found: Attack) -> Attack:
+def local_search(objective: SetFunction, S: Elements, found: Deletion) -> Deletion:
     """Return an attack improved by swaps: one lost element comes back and another one goes, while that hurts more.
 
     >>> from surefoot.select import Coverage
     >>> objective = Coverage([[1, 1, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0]])
-    >>> local_search(objective, [0, 1, 2], Attack((2,), 4.0, "heuristic", bound=0.0)).removed
+    >>> local_search(objective, [0, 1, 2], Deletion((2,), 4.0, "heuristic", bound=0.0)).removed
     (0,)
     """
     start = time.perf_counter()
@@ -299,7 +301,7 @@ def local_search(objective: SetFunction, S: Elements, found: Attack) -> Attack:
     return replace(better, seconds=found.seconds + better.seconds)
 
 
-def heuristics(objective: SetFunction, S: Elements, tau: int, *, restarts: int = 10, rng: Random = 0) -> Attack:
+def heuristics(objective: SetFunction, S: Elements, tau: int, *, restarts: int = 10, rng: Random = 0) -> Deletion:
     """Return the worst of all heuristic deletions, improved by swaps.
 
     >>> from surefoot.select import Coverage
@@ -320,7 +322,7 @@ def heuristics(objective: SetFunction, S: Elements, tau: int, *, restarts: int =
 
 def branch_and_bound(
     objective: SetFunction, S: Elements, tau: int, *, seconds: float = 60.0, integral: bool = False
-) -> Attack:
+) -> Deletion:
     """Return the worst deletion by branch and bound, or the best found and a bound when the time is over.
 
     Parameters
@@ -390,7 +392,7 @@ def branch_and_bound(
         stack.append((bound, (*gone, element), others, kept, without))
     lowest = min([value, *(node[0] for node in stack)]) if status == "time limit" else value
     exact = objective.value(np.setdiff1d(selected, removed))
-    return Attack(
+    return Deletion(
         tuple(sorted(int(element) for element in removed)),
         exact,
         status,
@@ -400,7 +402,7 @@ def branch_and_bound(
     )
 
 
-def attack(objective: SetFunction, S: Elements, tau: int, *, seconds: float = 60.0, rng: Random = 0) -> Attack:
+def attack(objective: SetFunction, S: Elements, tau: int, *, seconds: float = 60.0, rng: Random = 0) -> Deletion:
     """Return the strongest deletion that size and time allow.
 
     All sets where there are at most 200,000 of them; else the integer program for coverage, branch and bound for other

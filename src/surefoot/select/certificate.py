@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surefoot.arguments import whole
-from surefoot.select.adversary import Attack, attack
+from surefoot.select.adversary import Deletion, attack
 from surefoot.select.greedy_family import greedy, iterative_factor, oblivious
 from surefoot.select.guarantees import greedy_guarantee, oblivious_greedy_guarantee, pro_guarantee
 from surefoot.select.objective import SetFunction
@@ -124,7 +124,7 @@ class Certificate:
         Budget and deletions.
     value : float
         Before any deletion.
-    worst : Attack
+    worst : Deletion
         The worst deletion found; ``worst.bound`` is proved.
     optimum : float
         No selection of k elements keeps more than this.
@@ -147,7 +147,7 @@ class Certificate:
     k: int
     tau: int
     value: float
-    worst: Attack
+    worst: Deletion
     optimum: float
     factor: float
     reason: str
@@ -182,7 +182,7 @@ def certify(
     tau: int,
     *,
     ratios: Ratios | None = None,
-    worst: Attack | None = None,
+    worst: Deletion | None = None,
     seconds: float = 60.0,
 ) -> Certificate:
     """Return what can be proved about a selection.
@@ -198,7 +198,7 @@ def certify(
     ratios : Ratios, optional
         Of the set function; by default what :func:`~surefoot.select.bound_ratios` proves. With estimated ones the
         factor is an estimate, and is no part of :attr:`Certificate.ratio`.
-    worst : Attack, optional
+    worst : Deletion, optional
         A deletion already found; by default :func:`~surefoot.select.attack` looks for one.
     seconds : float
         Time limit of that search.

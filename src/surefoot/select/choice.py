@@ -24,14 +24,16 @@ from functools import partial
 import numpy as np
 
 from surefoot.arguments import whole
-from surefoot.select.adversary import Attack, attack, branch_and_bound, greedy_min, local_search
+from surefoot.moved import renamed
+from surefoot.select.adversary import Deletion, attack, branch_and_bound, greedy_min, local_search
 from surefoot.select.certificate import Certificate, certify
 from surefoot.select.greedy_family import greedy, lazy_greedy, oblivious
 from surefoot.select.objective import SetFunction
 from surefoot.select.robust import oblivious_greedy, osu, pro
 from surefoot.select.selection import Selection, ground
 
-__all__ = ["METHODS", "Choice", "choose"]
+__all__ = ["METHODS", "Chosen", "choose"]
+__getattr__ = renamed(__name__, {"Choice": "Chosen"})
 
 METHODS: dict[str, Callable[[SetFunction, int, int], Selection]] = {
     "greedy": lambda f, k, tau: lazy_greedy(f, k) if f.submodular is True else greedy(f, k),
@@ -47,14 +49,14 @@ LARGE = 2000  # elements above which a certificate is quick by default
 
 
 @dataclass(frozen=True)
-class Choice:
+class Chosen:
     """A selection, its worst deletion, and what is proved.
 
     Attributes
     ----------
     selection : Selection
         The chosen elements.
-    worst : Attack
+    worst : Deletion
         The worst deletion found.
     certificate : Certificate
         Bounds on what the selection, and any selection, keeps.
@@ -67,7 +69,7 @@ class Choice:
     """
 
     selection: Selection
-    worst: Attack
+    worst: Deletion
     certificate: Certificate
     tried: Mapping[str, float]
 
@@ -81,7 +83,7 @@ def choose(
     seconds: float = 10.0,
     thorough: bool | None = None,
     notify: Callable[[str], None] | None = None,
-) -> Choice:
+) -> Chosen:
     """Return a selection of k elements for the loss of any τ of them, its worst deletion and its certificate.
 
     Parameters
@@ -124,7 +126,7 @@ def choose(
             if method != "auto" or "robust part" not in str(error):
                 raise
     kept = {name: _kept(objective, selection, deletions) for name, selection in made.items()}
-    attacks: dict[str, Attack] = {}
+    attacks: dict[str, Deletion] = {}
     while (best := max(kept, key=lambda name: kept[name])) not in attacks:  # the first of equal ones
         # A stronger attack may leave less than the heuristic one: the next best is then attacked as strongly.
         say("attack")
@@ -137,10 +139,10 @@ def choose(
         certificate = certify(objective, made[best], deletions, worst=worst)
     else:
         certificate = _bounded(objective, made[best], deletions, worst)
-    return Choice(made[best], worst, certificate, kept)
+    return Chosen(made[best], worst, certificate, kept)
 
 
-def _bounded(objective: SetFunction, selection: Selection, tau: int, worst: Attack) -> Certificate:
+def _bounded(objective: SetFunction, selection: Selection, tau: int, worst: Deletion) -> Certificate:
     """A certificate without a theorem, its bound from five prefixes of the selection alone.
 
     For submodular f and any A, a selection keeps at most f(OPT(k − τ)) ≤ f(A) + the k − τ largest gains f(v | A).

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from surefoot.select.adversary import Attack, Elements, Status, greedy_min, local_search, problem
+from surefoot.select.adversary import Deletion, Elements, Status, greedy_min, local_search, problem
 from surefoot.select.coverage import Coverage
 from surefoot.select.facility import FacilityLocation
 from surefoot.select.objective import SetFunction, to_host
@@ -91,7 +91,7 @@ def _levels(objective: FacilityLocation, S: Indices) -> tuple[Mask, Array]:
     return covered.reshape(len(S), -1), steps.ravel()
 
 
-def coverage_milp(objective: SetFunction, S: Elements, tau: int, *, seconds: float = 60.0) -> Attack:
+def coverage_milp(objective: SetFunction, S: Elements, tau: int, *, seconds: float = 60.0) -> Deletion:
     """Return the worst deletion from a coverage, proved, or the best found and a bound when the time is over.
 
     Parameters
@@ -114,7 +114,7 @@ def coverage_milp(objective: SetFunction, S: Elements, tau: int, *, seconds: flo
     selected, deletions = problem(objective, S, tau)
     best = local_search(objective, selected, greedy_min(objective, selected, deletions))
     if best.proved:
-        return Attack(best.removed, best.value, "optimal", best.value, time.perf_counter() - start, "coverage_milp")
+        return Deletion(best.removed, best.value, "optimal", best.value, time.perf_counter() - start, "coverage_milp")
     covered, weights = patterns(objective, selected)
     k, sizes = selected.size, covered.sum(axis=0)
     single, many = sizes == 1, sizes > 1
@@ -154,4 +154,4 @@ def coverage_milp(objective: SetFunction, S: Elements, tau: int, *, seconds: flo
     if status != "optimal":
         dual = getattr(solution, "mip_dual_bound", None)
         bound = min(max(best.bound, -np.inf if dual is None else unit * float(dual)), value)
-    return Attack(removed, value, status, bound, time.perf_counter() - start, "coverage_milp")
+    return Deletion(removed, value, status, bound, time.perf_counter() - start, "coverage_milp")

@@ -20,22 +20,22 @@ __all__ = [
     "Asked",
     "Closed",
     "Health",
-    "Level",
+    "LevelSetAnswer",
+    "OutsourcedRun",
+    "OutsourcedRuns",
     "Point",
     "Queries",
     "Row",
-    "Run",
-    "Runs",
     "Stored",
     "Studies",
     "Study",
     "StudyLine",
+    "StudyView",
     "Token",
     "TokenSecret",
     "Tokens",
     "Trace",
     "Version",
-    "View",
 ]
 
 State = Literal["new", "open", "closed"]
@@ -46,7 +46,7 @@ Values = list[float | None]
 class _Answer(BaseModel):
     """What all answers share."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", model_title_generator=lambda cls: cls.__qualname__)
 
 
 class StudyLine(_Answer):
@@ -162,13 +162,14 @@ class Point(_Answer):
     rule: str
 
 
-class Level(_Answer):
+class LevelSetAnswer(_Answer):
     """Where the function is above a threshold, and where below.
 
-    >>> Level.model_fields["kind"].annotation
+    >>> LevelSetAnswer.model_fields["kind"].annotation
     typing.Literal['level set']
     """
 
+    __qualname__ = "Level"  # in the OpenAPI document
     kind: Literal["level set"]
     above: list[bool]
     below: list[bool]
@@ -250,13 +251,14 @@ class _Parallel(_Answer):
     values: Values
 
 
-class View(_Answer):
+class StudyView(_Answer):
     """What the page of a study draws.
 
-    >>> "slices" in View.model_fields
+    >>> "slices" in StudyView.model_fields
     True
     """
 
+    __qualname__ = "View"  # in the OpenAPI document
     study: Study
     direction: Direction
     axes: list[_Axis]
@@ -266,17 +268,18 @@ class View(_Answer):
     slices: list[_Slice]
     map: _Map | None
     parallel: _Parallel
-    recommendation: Point | Level | None
+    recommendation: Point | LevelSetAnswer | None
     confidence: float
 
 
-class Run(StudyLine):
+class OutsourcedRun(StudyLine):
     """An outsourced run.
 
-    >>> "answered" in Run.model_fields
+    >>> "answered" in OutsourcedRun.model_fields
     True
     """
 
+    __qualname__ = "Run"  # in the OpenAPI document
     asks: int
     step: int
     answered: int
@@ -285,14 +288,15 @@ class Run(StudyLine):
     index: int | None = Field(description="The row to use, of a run that is over.")
 
 
-class Runs(_Answer):
+class OutsourcedRuns(_Answer):
     """A page of outsourced runs, the newest first.
 
-    >>> Runs(runs=[], next=None).runs
+    >>> OutsourcedRuns(runs=[], next=None).runs
     []
     """
 
-    runs: list[Run]
+    __qualname__ = "Runs"  # in the OpenAPI document
+    runs: list[OutsourcedRun]
     next: str | None
 
 

@@ -20,8 +20,8 @@ import surefoot
 from surefoot.errors import SurefootError
 from surefoot.serve import answers, outsourced_routes, pages, study_routes, token_routes
 from surefoot.serve.guard import Guard
-from surefoot.serve.schemas import Failure
-from surefoot.serve.service import Json, Served, Service, _bearer, _caller, refusal
+from surefoot.serve.schemas import ErrorAnswer
+from surefoot.serve.service import Json, Served, Service, bearer, calling, refusal
 from surefoot.serve.settings import Settings
 from surefoot.serve.store import Store
 
@@ -39,7 +39,7 @@ _SAID = {
     503: "Not now",
 }
 _FAILURES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Failure, "description": said} for status, said in _SAID.items()
+    status: {"model": ErrorAnswer, "description": said} for status, said in _SAID.items()
 }
 
 
@@ -98,10 +98,10 @@ def _health(app: FastAPI) -> None:
             **{status: _FAILURES[status] for status in (401, 403, 429, 503)},
         },
     )
-    async def metrics(request: Request, service: Served, given: Annotated[Any, Depends(_bearer)]) -> Response:
+    async def metrics(request: Request, service: Served, given: Annotated[Any, Depends(bearer)]) -> Response:
         """Counts and times, for Prometheus: of all tenants for the operator, of their own for an administrator."""
         if not service.settings.metrics_open:
-            caller = await _caller(request, given)
+            caller = await calling(request, given)
             if not caller.may("admin"):
                 return Json({"error": "Unauthorized", "detail": "this needs a token with scope admin"}, 403)
             if not caller.may("operator"):
@@ -120,7 +120,7 @@ def _plain(text: str) -> Response:
 
 async def _refused(_request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        body = Failure(error="HTTPException", detail=str(error.detail)).model_dump()
+        body = ErrorAnswer(error="HTTPException", detail=str(error.detail)).model_dump()
         return Json(body, error.status_code, dict(error.headers or {}))
     return refusal(error)
 

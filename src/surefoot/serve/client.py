@@ -247,7 +247,7 @@ def _whole(domain: Domain) -> dict[str, Any]:
     """A description with all points: a large one is otherwise described by its hash, and the service has not got it."""
     if isinstance(domain, Candidates):
         return {"domain": "Candidates", "points": domain.points.tolist()}
-    return domain._description() if isinstance(domain, Paths) else domain.to_dict()
+    return domain.description() if isinstance(domain, Paths) else domain.to_dict()
 
 
 def _key() -> str:

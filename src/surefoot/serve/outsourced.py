@@ -21,24 +21,25 @@ from surefoot.loop.journal import dumps, loads
 from surefoot.private.messages import Answer, Release
 from surefoot.private.modeler import Modeler
 from surefoot.serve.failures import Conflict
-from surefoot.serve.live import Live, LiveStudy, digest, options_of, policy_named, stored_options, understood
+from surefoot.serve.live import Live, LiveStudy, digest
+from surefoot.serve.rows import option_errors, options_of, policy_named, stored_options
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
 from surefoot.serve.store import Moved, Store, new_id, now
 from surefoot.serve.studies import described
 from surefoot.serve.tables import answers, chunks, releases, studies
 
-__all__ = ["KIND", "Runs", "answer", "ask", "close", "modeler"]
+__all__ = ["KIND", "Releases", "answer", "ask", "close", "modeler"]
 
 KIND = "outsourced"
 
 
-class Runs:
+class Releases:
     """The releases in the database.
 
     >>> from surefoot.serve.store import Store
     >>> store = Store("sqlite://")
     >>> store.migrate()
-    >>> runs = Runs(store, largest=100)
+    >>> runs = Releases(store, largest=100)
     >>> made = runs.create("physics", NewRun(name="loans", asks=5))
     >>> made["state"], made["asks"]
     ('new', 5)
@@ -64,7 +65,7 @@ class Runs:
             "state": "new",
             "created": now(),
         }
-        with understood(body.policy):
+        with option_errors(body.policy):
             options_of(row)
         more: list[Any] = [(releases, {"study": row["id"], "asks": body.asks, "size": 0})]
         if body.key is not None:
@@ -201,7 +202,7 @@ def ask(study: LiveStudy) -> dict[str, Any]:
     >>> ask(study) == ask(study)
     True
     """
-    study.close_to("asking")
+    study.require_open("asking")
     wire: dict[str, Any] = study.made.ask().to_wire()
     return wire
 
@@ -214,7 +215,7 @@ def answer(study: LiveStudy, body: Measured) -> dict[str, Any]:
     >>> [answer(study, Measured(step=step, value=1.0))["version"] for _ in range(2)]
     [2, 2]
     """
-    study.close_to("answering")
+    study.require_open("answering")
     modeler: Modeler = study.made
     if body.run not in (None, modeler.release.run):
         raise Conflict("this answer is for another run")
@@ -235,7 +236,7 @@ def close(study: LiveStudy) -> dict[str, Any] | None:
     """
     if study.row["state"] == "closed":  # meanwhile, by the same request sent again
         return None
-    study.close_to("closing")
+    study.require_open("closing")
     wire: dict[str, Any] = study.made.close().to_wire()
     return wire
 
@@ -262,7 +263,7 @@ def _scratch() -> LiveStudy:
     """A run on three rows, in memory, for trying things out."""
     store = Store("sqlite://")
     store.migrate()
-    runs, release = Runs(store, largest=100), Release("scratch", np.eye(3), asks=2)
+    runs, release = Releases(store, largest=100), Release("scratch", np.eye(3), asks=2)
     id = runs.create("scratch", NewRun(name="scratch", policy="RandomSearch", asks=2, seed=0))["id"]
     wire = release.to_wire()
     content = base64.b64decode(rows := wire.pop("rows"))

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from surefoot.serve import answers
 from surefoot.serve.bodies import Checked
-from surefoot.serve.outsourced import KIND, Runs
+from surefoot.serve.outsourced import KIND, Releases
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
 from surefoot.serve.service import After, Json, Limit, Reader, Served, Service, Writer
 
@@ -18,25 +18,25 @@ __all__ = ["router"]
 router = APIRouter(prefix="/outsourced", tags=["outsourced"], route_class=Checked)
 
 
-def _runs(service: Service) -> Runs:
-    return Runs(service.store, largest=service.settings.largest_release)
+def _runs(service: Service) -> Releases:
+    return Releases(service.store, largest=service.settings.largest_release)
 
 
-@router.post("", status_code=201, response_model=answers.Run, summary="Begin an outsourced run.")
+@router.post("", status_code=201, response_model=answers.OutsourcedRun, summary="Begin an outsourced run.")
 async def create(service: Served, caller: Writer, body: NewRun) -> Json:
     """Begin a run; its release is uploaded next."""
     await service.light(service.quotas.begin, caller.tenant)
     return Json(await service.write(_runs(service).create, caller.tenant, body), 201)
 
 
-@router.get("", response_model=answers.Runs, summary="List outsourced runs, the newest first.")
+@router.get("", response_model=answers.OutsourcedRuns, summary="List outsourced runs, the newest first.")
 async def index(service: Served, caller: Reader, limit: Limit = 100, after: After = None) -> Json:
     """List runs; ``after`` is the id of the last one of the page before."""
     found = await service.light(lambda: _runs(service).list(caller.tenant, limit=limit, after=after))
     return Json({"runs": found, "next": found[-1]["id"] if len(found) == limit else None})
 
 
-@router.get("/{run}", response_model=answers.Run, summary="How a run stands.")
+@router.get("/{run}", response_model=answers.OutsourcedRun, summary="How a run stands.")
 async def show(service: Served, caller: Reader, run: str) -> Json:
     """Return the state of a run."""
     return Json(await service.light(_runs(service).described, caller.tenant, run))
@@ -57,7 +57,7 @@ async def put(service: Served, caller: Writer, run: str, k: Annotated[int, Path(
     return Json(await service.write(_runs(service).put, caller.tenant, run, k, body))
 
 
-@router.post("/{run}/start", response_model=answers.Run, summary="Check the release and open the run.")
+@router.post("/{run}/start", response_model=answers.OutsourcedRun, summary="Check the release and open the run.")
 async def start(service: Served, caller: Writer, run: str, body: Start) -> Json:
     """Open a run whose release is complete."""
     runs = _runs(service)

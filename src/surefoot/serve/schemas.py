@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 __all__ = [
-    "Ask",
+    "AskRequest",
     "Cancel",
     "Chunk",
     "Direction",
-    "Failure",
+    "ErrorAnswer",
     "Measured",
     "NewRun",
     "NewStudy",
@@ -38,7 +38,9 @@ Scalar = str | bool | int | float | None
 class _Body(BaseModel):
     """What all request bodies share."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", allow_inf_nan=False, model_title_generator=lambda cls: cls.__qualname__
+    )
 
 
 def _one_of(body: BaseModel, *names: str) -> None:
@@ -92,13 +94,14 @@ class NewStudy(_Body):
         return space if "parameters" in space else {"parameters": space}
 
 
-class Ask(_Body):
+class AskRequest(_Body):
     """How many queries, and in which context.
 
-    >>> Ask(n=3).n
+    >>> AskRequest(n=3).n
     3
     """
 
+    __qualname__ = "Ask"  # in the OpenAPI document, and in the digest by which a repeated request is known
     n: Annotated[int, Field(ge=1, le=100_000)] = 1
     time: float | None = None
     at: list[float] | float | None = None
@@ -234,12 +237,14 @@ class Measured(_Body):
     version: Annotated[int, Field(alias="schema", ge=1, le=1)] = 1
 
 
-class Failure(BaseModel):
+class ErrorAnswer(BaseModel):
     """What every error looks like.
 
-    >>> Failure(error="NoData", detail="nothing was told yet").error
+    >>> ErrorAnswer(error="NoData", detail="nothing was told yet").error
     'NoData'
     """
 
+    __qualname__ = "Failure"  # in the OpenAPI document
+    model_config = ConfigDict(title="Failure")
     error: str = Field(description="Name of the error.")
     detail: str = Field(description="A sentence for people.")

@@ -32,12 +32,13 @@ from surefoot.loop.record import Record
 from surefoot.serve import studies
 from surefoot.serve.failures import Unauthorized, Unavailable, again, status_of
 from surefoot.serve.limits import Buckets
-from surefoot.serve.live import Live, of_the_program, policy_named
+from surefoot.serve.live import Live
 from surefoot.serve.metrics import Metrics
-from surefoot.serve.outsourced import Runs
+from surefoot.serve.outsourced import Releases
 from surefoot.serve.pool import ModelBug, Pool, Worker
 from surefoot.serve.quotas import Quotas
-from surefoot.serve.schemas import Failure
+from surefoot.serve.rows import of_the_program, policy_named
+from surefoot.serve.schemas import ErrorAnswer
 from surefoot.serve.settings import Settings
 from surefoot.serve.store import Mark, Moved, Store
 from surefoot.serve.tokens import Caller
@@ -52,7 +53,7 @@ _TRIES = 40
 _REMEMBERED = 10_000
 _EASY = ("RandomSearch", "SobolSearch")  # their asks are short
 _LOOKS = ("recommend", "header", "view", "outsourced close")  # these store nothing
-_bearer = HTTPBearer(auto_error=False, description="A token: sf_...")
+bearer = HTTPBearer(auto_error=False, description="A token: sf_...")
 
 
 class Json(JSONResponse):
@@ -189,7 +190,7 @@ class Service:
     def _here(self, tenant: str, id: str, act: str, body: Any, kind: str) -> Any:
         """Work with a policy of the program that the service runs in."""
         given = () if body is None else (body,)
-        build = Runs(self.store, largest=self.settings.largest_release).build if kind != "study" else None
+        build = Releases(self.store, largest=self.settings.largest_release).build if kind != "study" else None
         return self.live.use(tenant, id, lambda study: ACTS[act](study, *given), kind=kind, build=build)
 
     def _send(self, worker: Worker, tenant: str, id: str, act: str, body: Any, kind: str) -> dict[str, Any]:
@@ -219,7 +220,7 @@ class Service:
         if len(request["lines"]) != row["version"]:
             raise Unavailable("the events of this study are not all there; try again in a moment")
         if kind != "study":
-            request["release"] = Runs(self.store, largest=self.settings.largest_release).material(id)
+            request["release"] = Releases(self.store, largest=self.settings.largest_release).material(id)
         done = worker.exchange(request)
         worker.hold(id, done["version"])
         return done
@@ -281,7 +282,7 @@ def _service(request: Request) -> Service:
 Served = Annotated[Service, Depends(_service)]
 
 
-async def _caller(request: Request, _given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Caller:
+async def calling(request: Request, _given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> Caller:
     """Who is calling, as the guard found out before it read the body."""
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
@@ -290,7 +291,7 @@ async def _caller(request: Request, _given: Annotated[HTTPAuthorizationCredentia
 
 
 def _needs(scope: str) -> Any:
-    async def check(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+    async def check(caller: Annotated[Caller, Depends(calling)]) -> Caller:
         if not caller.may(scope):
             raise Unauthorized(f"this needs a token with scope {scope}", status=403)
         return caller
@@ -325,4 +326,4 @@ def refusal(error: Exception) -> Json:
 
 def _answer(status: int, error: str, detail: str, headers: Mapping[str, str] | None = None) -> Json:
     detail = detail.encode("utf-8", "replace").decode()[:2000]
-    return Json(Failure(error=error, detail=detail).model_dump(), status, dict(headers or {}))
+    return Json(ErrorAnswer(error=error, detail=detail).model_dump(), status, dict(headers or {}))

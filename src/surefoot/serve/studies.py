@@ -4,7 +4,7 @@ Each function takes a :class:`~surefoot.serve.live.LiveStudy` that nobody else u
 request, and returns JSON.
 
 >>> from surefoot.serve.live import scratch
->>> ask(scratch(), Ask(n=2))[1]["id"]
+>>> ask(scratch(), AskRequest(n=2))[1]["id"]
 1
 """
 
@@ -17,8 +17,9 @@ from surefoot.loop.direction import turned_event
 from surefoot.loop.journal import SCHEMA, dumps, loads
 from surefoot.loop.state import pack
 from surefoot.serve.failures import Conflict
-from surefoot.serve.live import LiveStudy, digest, of_negated, options_of
-from surefoot.serve.schemas import Ask, Cancel, Report, Tell, TellMany
+from surefoot.serve.live import LiveStudy, digest
+from surefoot.serve.rows import of_negated, options_of
+from surefoot.serve.schemas import AskRequest, Cancel, Report, Tell, TellMany
 from surefoot.serve.store import Store
 from surefoot.serve.wire import advice_out, answer_out, oriented, outcome_in, query_out
 
@@ -44,15 +45,15 @@ def described(row: Mapping[str, Any], *, whole: bool = True) -> dict[str, Any]:
     return shown
 
 
-def ask(study: LiveStudy, body: Ask) -> list[dict[str, Any]]:
+def ask(study: LiveStudy, body: AskRequest) -> list[dict[str, Any]]:
     """Return new queries, or those that were given to the same key before.
 
     >>> from surefoot.serve.live import scratch
     >>> study = scratch()
-    >>> [ask(study, Ask(key="k"))[0]["id"] for _ in range(2)]
+    >>> [ask(study, AskRequest(key="k"))[0]["id"] for _ in range(2)]
     [0, 0]
     """
-    study.close_to("asking")
+    study.require_open("asking")
     policy, journal = study.policy, study.writer
     if (given := _known(study, body)) is not None:
         queries = policy.queries
@@ -73,7 +74,7 @@ def tell(study: LiveStudy, body: Tell) -> dict[str, Any]:
     >>> [tell(study, Tell(x=[0.5], value=1.0, key="k"))["version"] for _ in range(2)]
     [1, 1]
     """
-    study.close_to("telling")
+    study.require_open("telling")
     journal = study.writer
     if _known(study, body) is None:
         journal.answer = _remember(study, body)
@@ -91,7 +92,7 @@ def tell_many(study: LiveStudy, body: TellMany) -> dict[str, Any]:
     >>> tell_many(scratch(), TellMany(tells=[Tell(x=[0.5], value=1.0), Tell(x=[0.6], value=None)]))
     {'version': 2}
     """
-    study.close_to("telling")
+    study.require_open("telling")
     journal = study.writer
     if _known(study, body) is None:
         journal.answer = _remember(study, body)
@@ -115,7 +116,7 @@ def report(study: LiveStudy, body: Report) -> dict[str, Any]:
     >>> report(study, Report(query=0, step=1, value=0.5))["stop"]
     False
     """
-    study.close_to("reporting")
+    study.require_open("reporting")
     policy = study.policy
     try:
         advice = policy.report(body.query, body.step, body.value)
@@ -124,7 +125,7 @@ def report(study: LiveStudy, body: Report) -> dict[str, Any]:
             raise Conflict(f"step {body.step} of query {body.query} was already reported with another value") from error
         raise
     if advice.stop:
-        stopped = len(getattr(policy, "stopped", ()))
+        stopped = len(policy.stopped)
         if stopped != study.row["stopped"]:
             study.writer.store.update(study.id, stopped=stopped)
     return advice_out(advice)
@@ -139,7 +140,7 @@ def cancel(study: LiveStudy, body: Cancel) -> dict[str, Any]:
     >>> cancel(study, Cancel(query=0))
     {'version': 2}
     """
-    study.close_to("cancelling")
+    study.require_open("cancelling")
     if any(o.id == body.query for o in study.policy.history):
         raise Conflict(f"query {body.query} was already told; it cannot be cancelled")
     study.policy.cancel(body.query)
@@ -165,7 +166,7 @@ def header(study: LiveStudy) -> dict[str, Any]:
     >>> header(scratch())["policy"]
     'SobolSearch'
     """
-    return {"schema": SCHEMA, **study.policy._header()}
+    return {"schema": SCHEMA, **study.policy.header()}
 
 
 def trace(store: Store, row: Mapping[str, Any], after: int, limit: int) -> dict[str, Any]:
@@ -202,20 +203,20 @@ def known(store: Store, id: str, body: Any) -> Any:
 
     >>> from surefoot.serve.live import scratch
     >>> study = scratch()
-    >>> asked = ask(study, Ask(key="k"))
-    >>> known(study.writer.store, study.id, Ask(key="k"))
+    >>> asked = ask(study, AskRequest(key="k"))
+    >>> known(study.writer.store, study.id, AskRequest(key="k"))
     {'ids': [0]}
     """
     key = getattr(body, "key", None)
     return None if key is None else store.answered(id, key, _request(body))
 
 
-def _known(study: LiveStudy, body: Ask | Tell | TellMany) -> Any:
+def _known(study: LiveStudy, body: AskRequest | Tell | TellMany) -> Any:
     """What was answered to this request before; None for a new one."""
     return known(study.writer.store, study.id, body)
 
 
-def _remember(study: LiveStudy, body: Ask | Tell | TellMany) -> Any:
+def _remember(study: LiveStudy, body: AskRequest | Tell | TellMany) -> Any:
     """What the journal keeps of a request with a key, in the same transaction as its events."""
     if body.key is None:
         return None
@@ -228,5 +229,5 @@ def _remember(study: LiveStudy, body: Ask | Tell | TellMany) -> Any:
     return answer
 
 
-def _request(body: Ask | Tell | TellMany) -> str:
-    return digest([type(body).__name__, body.model_dump(exclude={"key"})])
+def _request(body: AskRequest | Tell | TellMany) -> str:
+    return digest([type(body).__qualname__, body.model_dump(exclude={"key"})])

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from surefoot.serve import answers, studies
 from surefoot.serve.bodies import Checked
-from surefoot.serve.schemas import Ask, Cancel, NewStudy, Report, Tell, TellMany
+from surefoot.serve.schemas import AskRequest, Cancel, NewStudy, Report, Tell, TellMany
 from surefoot.serve.service import After, Json, Limit, Reader, Served, Writer
 
 __all__ = ["router"]
@@ -55,9 +55,9 @@ async def delete(service: Served, caller: Writer, id: str) -> Response:
 
 
 @router.post("/{id}/ask", response_model=answers.Queries, summary="Ask where to measure next.")
-async def ask(service: Served, caller: Writer, id: str, body: Ask | None = None) -> Json:
+async def ask(service: Served, caller: Writer, id: str, body: AskRequest | None = None) -> Json:
     """Return queries; with a key, the same ones however often the request is sent."""
-    body = body or Ask()
+    body = body or AskRequest()
     if body.n > service.settings.largest_ask:
         raise ValueError(f"at most {service.settings.largest_ask} queries at once, got n = {body.n}")
     queries = await service.use(caller, id, "ask", body)
@@ -100,7 +100,7 @@ async def close(service: Served, caller: Writer, id: str) -> Json:
     return Json(await service.write(work))
 
 
-@router.get("/{id}/recommend", response_model=answers.Point | answers.Level, summary="The policy's answer.")
+@router.get("/{id}/recommend", response_model=answers.Point | answers.LevelSetAnswer, summary="The policy's answer.")
 async def recommend(service: Served, caller: Reader, id: str) -> Json:
     """Return the recommended point, or the level set; a conflict while nothing was measured."""
     return Json(await service.use(caller, id, "recommend"))
@@ -126,7 +126,7 @@ async def trace(
     return Json(shown)
 
 
-@router.get("/{id}/view", response_model=answers.View, summary="What the page of a study draws.")
+@router.get("/{id}/view", response_model=answers.StudyView, summary="What the page of a study draws.")
 async def show_view(
     service: Served, caller: Reader, id: str, trials: Annotated[int, Query(ge=1, le=10_000)] = 500
 ) -> Json:

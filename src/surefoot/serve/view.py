@@ -17,8 +17,8 @@ import numpy as np
 
 from surefoot.loop.policy import Policy
 from surefoot.report.plots import influence
-from surefoot.report.runs import Run, best_so_far
-from surefoot.report.view import Coordinate, View, few
+from surefoot.report.run import Run, best_so_far
+from surefoot.report.view import Coordinate, RunView, few
 from surefoot.serve.wire import answer_out, plain
 
 __all__ = ["view"]
@@ -33,7 +33,7 @@ def view(policy: Policy, *, trials: int = 500) -> dict[str, Any]:
     >>> view(RandomSearch(Box([(0.0, 1.0)]), seed=0))["recommendation"] is None
     True
     """
-    seen = View(policy)
+    seen = RunView(policy)
     told = [row for row in seen.rows if row.status in ("measured", "failed")]
     best = best_so_far(told, direction=seen.direction)
     shown = np.unique(np.linspace(0, len(told) - 1, min(len(told), _POINTS)).astype(int)).tolist() if told else []
@@ -51,7 +51,7 @@ def view(policy: Policy, *, trials: int = 500) -> dict[str, Any]:
         "map": _map(seen),
         "parallel": _parallel(seen),
         "recommendation": None if seen.answer is None else answer_out(seen.answer),
-        "confidence": float(getattr(policy, "confidence", 0.95)),
+        "confidence": float(policy.confidence),
     }
     answer: dict[str, Any] = plain(drawn)
     return answer
@@ -77,13 +77,13 @@ def _trial(number: int, row: Run) -> dict[str, Any]:
     }
 
 
-def _band(seen: View, points: Any) -> dict[str, Any]:
+def _band(seen: RunView, points: Any) -> dict[str, Any]:
     """Mean, lower and upper bound at points."""
     mean, std = seen.predict(points)
     return {"mean": mean, "lower": mean - seen.half * std, "upper": mean + seen.half * std}
 
 
-def _slices(seen: View) -> list[dict[str, Any]]:
+def _slices(seen: RunView) -> list[dict[str, Any]]:
     """The belief along each axis, the others held at the recommended point."""
     if seen.posterior is None or not len(seen.y):
         return []
@@ -104,7 +104,7 @@ def _slices(seen: View) -> list[dict[str, Any]]:
     ]
 
 
-def _map(seen: View) -> dict[str, Any] | None:
+def _map(seen: RunView) -> dict[str, Any] | None:
     """The belief over the two axes that matter most, the others held at the recommended point; rows go up."""
     if seen.posterior is None or not len(seen.y):
         return None
@@ -121,7 +121,7 @@ def _map(seen: View) -> dict[str, Any] | None:
     return {"axes": [across.index, up.index], "names": [across.name, up.name], "u": u, "v": v, **surfaces}
 
 
-def _parallel(seen: View) -> dict[str, Any]:
+def _parallel(seen: RunView) -> dict[str, Any]:
     """Each run as a line over all axes, positions from 0 to 1: the best runs, and an even sample of the others."""
     rows = few(seen.quality, _LINES)
     positions = np.stack([c.unit(seen.X[rows, c.index]) for c in seen.coordinates], axis=1)

@@ -30,9 +30,10 @@ from surefoot.loop.journal import dumps, loads
 from surefoot.private.messages import Release
 from surefoot.serve import outsourced, studies
 from surefoot.serve.failures import STATUS, status_of
-from surefoot.serve.live import Live, LiveStudy, domain_of, understood
+from surefoot.serve.live import Live, LiveStudy
 from surefoot.serve.logs import frames
-from surefoot.serve.schemas import Ask, Cancel, Measured, Report, Tell, TellMany
+from surefoot.serve.rows import built, domain_of, option_errors
+from surefoot.serve.schemas import AskRequest, Cancel, Measured, Report, Tell, TellMany
 from surefoot.serve.store import Mark, Store
 from surefoot.serve.view import view
 
@@ -64,7 +65,7 @@ ACTS: dict[str, Callable[..., Any]] = {
 """What can be done with a study in memory."""
 
 BODIES: dict[str, Any] = {
-    "ask": Ask,
+    "ask": AskRequest,
     "tell": Tell,
     "tell-many": TellMany,
     "report": Report,
@@ -154,14 +155,14 @@ class Desk:
 
 def _made(row: Mapping[str, Any], request: Mapping[str, Any]) -> str:
     """Make the policy of a new study for the first time; return its seed."""
-    with understood(row["policy"]):
+    with option_errors(row["policy"]):
         if row["kind"] != "study":
             release = _release(request)
             _small_enough(release.rows.shape, request["limits"])
             return str(outsourced.modeler(row, release).policy.seed)
         domain = domain_of(loads(row["domain"]))
         _small_enough(_shape(domain), request["limits"])
-        return str(Live.build(row).seed)
+        return str(built(row).seed)
 
 
 def _shape(domain: Domain) -> tuple[int, int]:

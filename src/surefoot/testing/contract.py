@@ -29,12 +29,12 @@ from surefoot.loop.policy import Policy
 from surefoot.loop.types import FAILED
 from surefoot.testing.driven import KINDS
 from surefoot.testing.resuming import Resuming
-from surefoot.testing.wrapping import Wrapping
+from surefoot.testing.wrapping import WrappingContract
 
 __all__ = ["PolicyContract"]
 
 
-class PolicyContract(Resuming, Wrapping):
+class PolicyContract(Resuming, WrappingContract):
     """The contract as a pytest class; set ``policy`` and, where needed, ``options``.
 
     Attributes

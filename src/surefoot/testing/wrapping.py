@@ -18,14 +18,14 @@ from surefoot.loop.types import Query
 from surefoot.policy.robust.robust_report import RobustReport
 from surefoot.testing.driven import Driven
 
-__all__ = ["Wrapping"]
+__all__ = ["WrappingContract"]
 
 
-class Wrapping(Driven):
+class WrappingContract(Driven):
     """A policy inside another one hears everything, so that its choices are the same to the bit.
 
     >>> from surefoot.testing import PolicyContract
-    >>> issubclass(PolicyContract, Wrapping)
+    >>> issubclass(PolicyContract, WrappingContract)
     True
     """
 

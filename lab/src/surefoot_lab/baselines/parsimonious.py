@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.attack.method import Attack
 from surefoot.attack.probe import Probe, Search
 from surefoot.errors import NotSupported
@@ -37,9 +37,9 @@ class ParsimoniousAttack(Attack):
     batch : int
         Gains that are asked for at once.
 
-    >>> from surefoot.attack import Ball, BlackBox
+    >>> from surefoot.attack import NormBall, BlackBox
     >>> box = BlackBox(lambda images: np.tile([0.7, 0.3], (len(images), 1)))
-    >>> ParsimoniousAttack(block=4).run(box, np.zeros((8, 8)), 1, label=0, ball=Ball(0.1), budget=20).queries
+    >>> ParsimoniousAttack(block=4).run(box, np.zeros((8, 8)), 1, label=0, ball=NormBall(0.1), budget=20).queries
     20
     """
 
@@ -50,7 +50,7 @@ class ParsimoniousAttack(Attack):
         if self.block < 1 or self.batch < 1:
             raise ValueError(f"block and batch must be at least 1, got {self.block!r} and {self.batch!r}")
 
-    def check(self, shape: tuple[int, ...], ball: Ball) -> None:
+    def check(self, shape: tuple[int, ...], ball: NormBall) -> None:
         if ball.norm != "linf":
             raise NotSupported("the parsimonious attack works in L∞ balls")
 

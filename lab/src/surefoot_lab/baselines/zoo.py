@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.attack.method import Attack
 from surefoot.attack.probe import Probe, Search
 from surefoot.attack.resize import Resize
@@ -45,9 +45,9 @@ class _Adam:
 class ZOO(Attack):
     """Coordinate-wise estimates; one step costs twice ``coordinates`` queries.
 
-    >>> from surefoot.attack import Ball, BlackBox
+    >>> from surefoot.attack import NormBall, BlackBox
     >>> box = BlackBox(lambda images: np.tile([0.7, 0.3], (len(images), 1)))
-    >>> ZOO(coordinates=4).run(box, np.zeros((8, 8)), 1, label=0, ball=Ball(0.1), budget=20).queries
+    >>> ZOO(coordinates=4).run(box, np.zeros((8, 8)), 1, label=0, ball=NormBall(0.1), budget=20).queries
     20
     """
 
@@ -77,9 +77,9 @@ class ZOO(Attack):
 class AutoZOOM(Attack):
     """One random direction per step, at a low resolution; one step costs 1 + ``directions`` queries.
 
-    >>> from surefoot.attack import Ball, BlackBox
+    >>> from surefoot.attack import NormBall, BlackBox
     >>> box = BlackBox(lambda images: np.tile([0.7, 0.3], (len(images), 1)))
-    >>> AutoZOOM(size=4).run(box, np.zeros((8, 8)), 1, label=0, ball=Ball(0.1), budget=20).queries
+    >>> AutoZOOM(size=4).run(box, np.zeros((8, 8)), 1, label=0, ball=NormBall(0.1), budget=20).queries
     20
     """
 
@@ -89,7 +89,7 @@ class AutoZOOM(Attack):
     rate: float = 1e-2
     constant: float = 1.0
 
-    def check(self, shape: tuple[int, ...], ball: Ball) -> None:
+    def check(self, shape: tuple[int, ...], ball: NormBall) -> None:
         Resize(self.size, (shape[1], shape[2]))
 
     def search(self, probe: Probe) -> Search:

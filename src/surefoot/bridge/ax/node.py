@@ -108,7 +108,7 @@ class SurefootNode(ExternalGenerationNode):
         space = AxSpace(experiment.search_space)
         policy = self._made(space, _seed(experiment) if self._seed is None else self._seed, _way(experiment))
         events = self._events(experiment, data, space)
-        policy._replay(events)
+        policy.replay(events)
         self._space, self._policy = space, policy
         self._known = [event["x"] for event in events if event["event"] == "asked"]
 
@@ -182,8 +182,9 @@ class SurefootNode(ExternalGenerationNode):
         kinds = getattr(self._make, "domains", (Space,))
         options = {"repeats": False, **self._options} if self.should_deduplicate else self._options
         policy = made(self._make, space.domain_for(kinds), way, seed=seed, **options)
-        for ability in ("fidelities", "steps", "context"):
-            if getattr(policy, ability) and (ability != "fidelities" or getattr(policy, "levels", True)):
+        declared = {"fidelities": policy.fidelities, "steps": policy.steps, "context": policy.context}
+        for ability, there in declared.items():
+            if there:
                 raise NotSupported(f"{type(policy).__name__} works with {ability}, which an arm of Ax does not have")
         if policy.domain.dimension != len(space.axes.axes):
             raise NotSupported(f"{type(policy).__name__} measures {policy.domain!r}, which is not the search space")
@@ -254,7 +255,7 @@ class SurefootNode(ExternalGenerationNode):
             return
         if not any(space.same(known, x) for known in self._known):
             event = {"event": "asked", "id": len(policy.queries), "x": x.tolist(), "note": {"initial": True}}
-            policy._replay([event])
+            policy.replay([event])
             self._known.append(x.tolist())
 
     # -- storage -----------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from surefoot.belief import posterior as belief
 from surefoot.belief.algebra import Active, Kernel, Product, Sum
-from surefoot.belief.kernels import Constant, Linear, Stationary
+from surefoot.belief.kernels import ConstantKernel, Linear, Stationary
 from surefoot.belief.mixture import MixturePosterior
 from surefoot.errors import NotSupported
 
@@ -61,9 +61,9 @@ def covariance(kernel: Kernel, X: Tensor, Z: Tensor) -> Tensor:
         length = torch.as_tensor(np.array(kernel.lengthscale), dtype=X.dtype, device=X.device)
         r2 = ((X.unsqueeze(-2) - Z.unsqueeze(-3)) / length).square().sum(dim=-1)
         return kernel.variance * kernel.profile(r2.clamp_min(_SAME))
-    if isinstance(kernel, Linear):  # a kind of Constant, so it comes first
+    if isinstance(kernel, Linear):  # a kind of ConstantKernel, so it comes first
         return kernel.variance * (X @ Z.mT)
-    if isinstance(kernel, Constant):
+    if isinstance(kernel, ConstantKernel):
         return kernel.variance * (X[..., :1] * 0.0 + 1.0) @ (Z[..., :1] * 0.0 + 1.0).mT
     raise NotSupported(
         f"a {type(kernel).__name__} kernel has no form in tensors; stationary, linear and constant kernels have, and "

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from surefoot.belief import GP, SE, Matern, Posterior, RationalQuadratic
 from surefoot.belief.algebra import Kernel
-from surefoot.belief.kernels import Constant, Linear
+from surefoot.belief.kernels import ConstantKernel, Linear
 from surefoot.errors import NotSupported
 
 __all__ = ["to_gp", "to_posterior"]
@@ -159,7 +159,7 @@ def _unrestricted(module: Any, coefficient: Array, shifted: bool) -> Kernel:
     if type(module) is gk.RQKernel:
         return RationalQuadratic(_lengths(module, coefficient), alpha=_number(module.alpha))
     if type(module) is gk.ConstantKernel:
-        return Constant(_number(module.constant))
+        return ConstantKernel(_number(module.constant))
     if type(module) is gk.LinearKernel and not shifted and np.ptp(coefficient) == 0.0 and module.variance.numel() == 1:
         return Linear(_number(module.variance) / float(coefficient[0]) ** 2)
     raise NotSupported(

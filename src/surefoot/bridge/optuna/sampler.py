@@ -236,7 +236,7 @@ class SurefootSampler(BaseSampler):
         policy = self._rebuilt(view, others, group)
         ahead = min(_BLANKS, running_blank(others, trial.number)) if policy.parallel else 0
         # The time of a trial is its number; others that are known already may have higher ones.
-        time = {"time": max(trial.number, getattr(policy, "time", None) or 0)} if "time" in policy.context else {}
+        time = {"time": max(trial.number, policy.time or 0)} if "time" in policy.context else {}
         try:
             query = policy.ask(ahead + 1, **time)[-1]
         except Exhausted:  # more workers than points: two of them have to measure the same
@@ -248,13 +248,13 @@ class SurefootSampler(BaseSampler):
     def _rebuilt(self, view: _View, trials: Sequence[FrozenTrial], group: Group) -> Policy:
         """The policy of a group after these trials: the one kept from the last time, if its events were the same."""
         policy = self._kept.pop((view.study.study_name, group.key, view.seed), None) or self._new(view, group)
-        length = int(getattr(policy, "epochs", 0)) if policy.steps else None
+        length = (policy.epochs or 0) if policy.steps else None
         timed = "time" in policy.context
         history = events(group, trials, sign=view.sign, pruned=self._pruned, steps=length, timed=timed)
         past = timeless(policy.events)
         if past != history[: len(past)]:
             past, policy = [], self._new(view, group)
-        policy._replay(history[len(past) :])
+        policy.replay(history[len(past) :])
         return policy
 
     def _new(self, view: _View, group: Group) -> Policy:

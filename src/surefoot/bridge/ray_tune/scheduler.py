@@ -151,7 +151,7 @@ class SurefootStopping(FIFOScheduler):
         """Decide about a trial after a result."""
         if self._judge is None:
             searcher = _policy_searcher(tune_controller)
-            advice, epochs = searcher.advise(trial.trial_id, result), getattr(searcher.policy, "epochs", math.inf)
+            advice, epochs = searcher.advise(trial.trial_id, result), searcher.policy.epochs or math.inf
         else:
             curve = self._curves.setdefault(trial.trial_id, {})
             if not self._note(curve, result):

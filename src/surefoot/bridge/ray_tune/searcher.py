@@ -182,8 +182,8 @@ class SurefootSearch(Searcher):
         id, x = len(policy.queries), space.point(config)
         event: dict[str, Any] = {"event": "asked", "id": id, "x": x.tolist(), "note": {"initial": True}}
         if "time" in policy.context:  # one unit after the latest, as that of a query that is asked without one
-            event["time"] = (getattr(policy, "time", None) or 0.0) + 1.0
-        policy._replay([event])
+            event["time"] = (policy.time or 0.0) + 1.0
+        policy.replay([event])
         return id
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
@@ -205,7 +205,7 @@ class SurefootSearch(Searcher):
         if not policy.steps or id is None:
             return Advice(False, "the policy does not follow this run")
         step = result.get(self._time_attr)
-        longest = getattr(policy, "epochs", math.inf)
+        longest = policy.epochs or math.inf
         if not isinstance(step, (int, np.integer)) or step < 1 or self._target[0] not in result:
             return Advice(False, f"the result has no {self._time_attr}, or no {self._target[0]}")
         seen = policy.reports().get(id, {})
@@ -282,7 +282,7 @@ class SurefootSearch(Searcher):
             policy.tell(space.point(config), final)
         elif curve:
             id = self._begin(config)
-            for step, reported in enumerate(curve[: getattr(policy, "epochs", None)], start=1):
+            for step, reported in enumerate(curve[: policy.epochs], start=1):
                 policy.report(id, step, score({metric: reported}, metric))
             policy.tell(id, final)
 
@@ -321,8 +321,8 @@ class SurefootSearch(Searcher):
                 f"the saved searcher was a {saved['policy']} with other options or another space than this "
                 f"{type(policy).__name__}"
             )
-        policy._replay([turned_event(event) for event in saved["events"]] if old else saved["events"])
-        policy._restore(dict(saved["cache"]))
+        events = [turned_event(event) for event in saved["events"]] if old else saved["events"]
+        policy.replay(events, saved["cache"])
         self._policy = policy
         self._trials, self._handed = dict(state["trials"]), int(state["handed"])
 

@@ -195,8 +195,8 @@ class SurefootSearchCV(BaseSearchCV):
             raise TypeError(f"policy must return a policy, got {policy!r}")
         if policy.fidelities:
             raise NotSupported(f"{type(policy).__name__} chooses fidelities, which a search over folds cannot take")
-        if policy.steps and getattr(policy, "epochs", self.epochs) != self.epochs:
-            raise ValueError(f"the policy is for runs of {policy.epochs} epochs, not {self.epochs}")  # type: ignore[attr-defined]
+        if policy.steps and policy.epochs not in (None, self.epochs):
+            raise ValueError(f"the policy is for runs of {policy.epochs} epochs, not {self.epochs}")
         return policy
 
     # -- searching ---------------------------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ print(best.certificate)
 
 _ATTACK = """\
 import numpy as np
-from surefoot.attack import Ball, BlackBox, bos2
+from surefoot.attack import NormBall, BlackBox, bos2
 
 
 def scores(images):  # your model: images (k, H, W) to probabilities
@@ -160,7 +160,7 @@ def scores(images):  # your model: images (k, H, W) to probabilities
 
 model = BlackBox(scores, budget=400)  # never exceeded
 image = np.full((20, 20), 0.45)
-options = {"ball": Ball(0.1), "sizes": (4, 6, 8), "budget": 300, "seed": 0}
+options = {"ball": NormBall(0.1), "sizes": (4, 6, 8), "budget": 300, "seed": 0}
 result = bos2(model, image, target=1, **options)
 print(result.success, result.queries)
 """

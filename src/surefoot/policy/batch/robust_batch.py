@@ -54,7 +54,7 @@ from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.ucb.gp_ucb import UpperBound, UpperConfidence
 from surefoot.policy.view import View
-from surefoot.select.adversary import Attack, attack, greedy_min, local_search
+from surefoot.select.adversary import Deletion, attack, greedy_min, local_search
 from surefoot.select.quadratic import VarianceReduction
 from surefoot.select.robust import buckets, pro_sizes
 from surefoot.select.selection import first_best, tolerance
@@ -291,7 +291,7 @@ class RobustBatch(ModelPolicy):
         objective, rows = self.rule.batch(self.view())
         return objective.value(list(rows))
 
-    def exposure(self, *, seconds: float = 10.0) -> Attack:
+    def exposure(self, *, seconds: float = 10.0) -> Deletion:
         """Return the worst loss of ``tau`` of the pending queries: their ids, and the reduction of variance left.
 
         Parameters

@@ -298,6 +298,7 @@ class RunPolicy(Policy):
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)
     steps = True
+    epochs: int
 
     def __init__(self, domain: Domain, *, epochs: int, **options: Any) -> None:
         super().__init__(domain, **options)

@@ -22,29 +22,24 @@ Cost: that of the policy, and one minimum filter per recommendation.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.belief.drift import DriftingPosterior
 from surefoot.belief.gp import GP
-from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
+from surefoot.belief.protocol import Belief
 from surefoot.domain import Box, Candidates, Space
 from surefoot.domain.perturbation import Meaningless, Perturbation
-from surefoot.domain.sets import Sets
 from surefoot.errors import NotSupported
 from surefoot.loop.journal import Journal
-from surefoot.loop.policy import _OMITTED, Point, Policy, Proposal
+from surefoot.loop.policy import OMITTED, Point, Policy, Proposal
 from surefoot.loop.types import Advice, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
-from surefoot.policy.drift.clock import Tracking
-from surefoot.policy.drift.tv_gp_ucb import TVGPUCB
-from surefoot.policy.legacy import Acquisition, ModelPolicy
-from surefoot.policy.robust.judge import report
-from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
+from surefoot.policy.base import ModelPolicy
+from surefoot.policy.robust.judge import judge_of, judged, report
 
 __all__ = ["RobustReport"]
 
@@ -54,25 +49,10 @@ F = TypeVar("F", bound=Policy)
 
 
 class _Listener(ModelPolicy):
-    """A belief that follows the measurements of others."""
+    """A belief that follows the measurements of others; it is never asked."""
 
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return UpperBound(0.0)
-
-
-class _Then:
-    """What a drifting belief says about one time, in the form in which reports are judged."""
-
-    def __init__(self, domain: Box | Candidates | Space, gp: GP, belief: Posterior) -> None:
-        self.domain, self.gp, self.belief = domain, gp, belief
-
-    def posterior(self) -> Posterior:
-        return self.belief
-
-    _believe = posterior
-
-    def _everywhere(self, belief: Posterior) -> tuple[Array, Array]:
-        return belief.predict(self.domain.encode(self.domain.enumerate()))
+    def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
+        raise NotSupported("a listener is not asked")
 
 
 class RobustReport(Policy):
@@ -136,17 +116,17 @@ class RobustReport(Policy):
         self._inside: Policy | None = None
         self.perturbation = perturbation
         try:
-            self._reach = perturbation.on(policy.domain)
+            self.judge = judge_of(perturbation.on(policy.domain))
         except Meaningless as error:
             raise NotSupported(str(error)) from None
         for ability in ("parallel", "context", "steps", "fidelities"):
             setattr(self, ability, getattr(policy, ability))
-        if policy.steps and hasattr(policy, "epochs"):
-            self.epochs = policy.epochs  # hosts end a run there
+        self.epochs = policy.epochs  # hosts end a run there
         # A belief that sees more than the point (an epoch beside it) cannot be asked about points alone.
-        own = isinstance(policy, ModelPolicy) and type(policy)._seen is ModelPolicy._seen and gp is None
+        seen = policy.inputs(policy.domain.decode(policy.domain.lower[None])).shape[1]
+        own = isinstance(policy, ModelPolicy) and seen == policy.domain.encoded_dimension and gp is None
         self._listener = None if own else _Listener(policy.domain, gp=gp, seed=self.seed, **shared)
-        inherited = policy.width if isinstance(policy, GPUCB) else None
+        inherited = policy.width if isinstance(policy, ModelPolicy) else None
         self.width = given_or(width, inherited or usual(policy.domain.size, 0.95))
 
     @classmethod
@@ -159,17 +139,17 @@ class RobustReport(Policy):
     def policy(self) -> Policy:
         """The policy inside, which has heard every event; to be looked at, not to be asked or told."""
         if self._inside is None:
-            self._inside = type(self._given)(**self._given._arguments, seed=self._given.seed)
+            self._inside = self._given.fresh()
         return self._heard(self._inside)
 
     def _heard(self, follower: F) -> F:
         """A policy that follows the record, once it has heard what it has not."""
-        known = len(follower._events)
+        known = len(follower.trials.events)
         if known > len(self._events):
             raise ValueError(
                 "the policy inside was asked or told by itself; ask and tell RobustReport, which hears both"
             )
-        follower._replay(self._events[known:])
+        follower.replay(self._events[known:])
         return follower
 
     def _through(self, act: Callable[[Policy], T]) -> T:
@@ -177,19 +157,19 @@ class RobustReport(Policy):
         inside, known = self.policy, len(self._events)
         try:
             result = act(inside)
-            events = [dict(event) for event in inside._events[known:]]
+            events = [dict(event) for event in inside.trials.events[known:]]
             if events:
                 self._commit(*events)
         except BaseException:
-            if len(inside._events) != known:
+            if len(inside.trials.events) != known:
                 self._inside = None  # it knows of what is not on record: it is made again
             raise
         for event in events:
             self._apply(event)
         return result
 
-    def _replay(self, events: Any) -> None:
-        super()._replay(events)
+    def replay(self, events: Sequence[Mapping[str, Any]], cache: Mapping[str, Any] | None = None) -> None:
+        super().replay(events, cache)
         self._heard(self.policy)  # what does not fit it is refused now
 
     def ask(self, n: int | None = None, **context: Any) -> Any:
@@ -198,7 +178,7 @@ class RobustReport(Policy):
         self._through(lambda inside: inside.ask(n, **context))
         return self._queries[known] if n is None else self._queries[known:]
 
-    def tell(self, query: Query | int | Point, value: Any = _OMITTED) -> None:
+    def tell(self, query: Query | int | Point, value: Any = OMITTED) -> None:
         """Tell the policy inside the outcome of a query or of any point."""
         self._through(lambda inside: inside.tell(query, value))
 
@@ -221,7 +201,7 @@ class RobustReport(Policy):
     @property
     def time(self) -> float | None:
         """The latest time that a policy with a clock has heard of; None without a clock."""
-        return getattr(self.policy, "time", None)
+        return self.policy.time
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
@@ -240,7 +220,7 @@ class RobustReport(Policy):
         time : float, optional
             For a policy that follows a drifting function: when; by default the latest time that was heard of.
         """
-        if time is not None and not (self._listener is None and isinstance(self._given, TVGPUCB)):
+        if time is not None and not (self._listener is None and self._given.forecasts):
             raise NotSupported("only the belief of a policy that follows a drifting function, TVGPUCB, can be asked so")
         self._at = time
         return super().recommend()
@@ -248,21 +228,14 @@ class RobustReport(Policy):
     _at: float | None = None  # the time that is spoken of
 
     def _recommend(self) -> Recommendation:
-        reach, believer = self._reach, self._believer()
-        if isinstance(believer, Tracking):
-            belief = believer.posterior()
-            if self._at is not None and isinstance(belief, DriftingPosterior):
-                belief.time = believer._clock({"time": self._at})
-            judge = cast(ModelPolicy, _Then(cast(Any, self.domain), believer.gp, belief))
-        else:
-            judge, belief = believer, cast(Any, believer._believe())
-        width = believer._deviations(self.width, believer._round(), belief)
-        if isinstance(reach, Sets):
-            measured = np.array([o.index for o in self._observations if not o.failed], dtype=np.intp)
-            centers: list[Any] = reach.center_of(measured).tolist()
-        else:
-            centers = reach.center_of(self._data()[0]).tolist()
-        return report(judge, reach, width, centers, None, "best worst-case lower bound now, among measured points")
+        believer = self._believer()
+        view, surrogate = believer.view(), believer.surrogate
+        belief: Belief = view.believe()
+        if believer.clock is not None:
+            belief = surrogate.facing(believer.posterior() if self._at is None else believer.posterior(time=self._at))
+        width, centers = view.deviations(self.width, belief), self.judge.measured(self.trials)
+        found = judged(self.judge, belief, width, centers, hints=view.hints())
+        return report(self.judge, found, "best worst-case lower bound now, among measured points")
 
     def _cache(self) -> dict[str, Any]:
         cache = {"policy": self.policy._cache()}

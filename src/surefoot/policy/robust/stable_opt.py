@@ -45,7 +45,7 @@ from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.domain.ranking import argmax
 from surefoot.domain.sets import Region, Sets
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import _check_domain
+from surefoot.loop.policy import check_domain
 from surefoot.loop.types import Proposal, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.acquisition import BeliefScore
@@ -206,7 +206,7 @@ class StableOpt(ModelPolicy):
     ) -> None:
         if not isinstance(perturbation, Perturbation):
             raise TypeError(f"perturbation must be one, for example Ball(0.5); got {perturbation!r}")
-        _check_domain(domain, self.domains, type(self).__name__)
+        check_domain(domain, self.domains, type(self).__name__)
         try:
             joined = perturbation.join(domain)
             reach = perturbation.on(joined)

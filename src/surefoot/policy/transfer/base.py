@@ -247,8 +247,8 @@ class TransferPolicy(ModelPolicy):
         self.start = HeadStart(self.head_start, self.start)
 
     @classmethod
-    def _negated(cls, options: Mapping[str, Any]) -> dict[str, Any]:
-        return negated_tasks(super()._negated(options), options)
+    def negated_options(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        return negated_tasks(super().negated_options(options), options)
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments as strict JSON; many numbers of many tasks are stored by their hashes."""

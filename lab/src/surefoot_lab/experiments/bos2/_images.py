@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.attack import BOS2, Attack, Ball, BlackBox
+from surefoot.attack import BOS2, Attack, BlackBox, NormBall
 from surefoot.attack.bayesopt_attack import BayesOptAttack
 from surefoot.attack.genattack import GenAttack
 from surefoot.attack.latent_search import RandomLatentSearch
@@ -100,7 +100,7 @@ def attacks(replicate: Replicate, data: str, radius: float, names: Sequence[str]
     its loops and how many were given up.
     """
     network, _, _ = _model(data, replicate["architecture"], replicate.settings.get("epochs"))
-    each, budget, ball = instance(replicate, data), replicate["budget"], Ball(radius)
+    each, budget, ball = instance(replicate, data), replicate["budget"], NormBall(radius)
     traces = {}
     for name in names:
         box = _model_under_attack(network, radius, replicate["pixels"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.attack import BOS2, Ball, BlackBox
+from surefoot.attack import BOS2, BlackBox, NormBall
 from surefoot.attack.latent_search import RandomLatentSearch
 from surefoot_lab import Budget, Exact, Metric, Order, Replicate, Share, Trace, experiment
 from surefoot_lab.experiments.bos2._linear import linear_toy
@@ -60,7 +60,7 @@ claims = [
 def run(replicate: Replicate) -> Mapping[str, Trace]:
     """BOS² on linear models with known weakness."""
     toy, budget = linear_toy(replicate.rng("model")), replicate["budget"]
-    ball, possible = Ball(toy.radius), toy.attackable(SIZES)
+    ball, possible = NormBall(toy.radius), toy.attackable(SIZES)
     traces = {}
     for name, method in METHODS.items():
         box = BlackBox(toy.scores, logits=True)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.federated import Decay, Fixed, SharedFeatures, Weighting
+from surefoot.federated import Decay, FixedProbability, SharedFeatures, Weighting
 from surefoot.federated.in_process import Federation, federate
 from surefoot.private.noise import ResearchNoise
 from surefoot_lab import landmine
@@ -53,7 +53,7 @@ def options(name: str) -> dict[str, Any]:
     """Options of :func:`federate` by the name of a method; a private one is given by its q and z."""
     known: dict[str, dict[str, Any]] = {
         TS: {},
-        LOCAL: {"federation": explored(), "schedule": Fixed(1.0)},  # nobody follows what is broadcast
+        LOCAL: {"federation": explored(), "schedule": FixedProbability(1.0)},  # nobody follows what is broadcast
         RANDOM: {"wander": True},
         FTS: {"federation": {"regions": 1}},
         EXPLORED: {"federation": explored()},

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from surefoot.select import (
-    Attack,
+    Deletion,
     Selection,
     SetFunction,
     greedy,
@@ -99,7 +99,7 @@ def removed(
     return traces
 
 
-def worst(f: SetFunction, order: Sequence[int], tau: int, restarts: int, replicate: Replicate) -> Attack:
+def worst(f: SetFunction, order: Sequence[int], tau: int, restarts: int, replicate: Replicate) -> Deletion:
     """The worst deletion found."""
     if restarts:
         return heuristics(f, order, tau, restarts=restarts, rng=replicate.rng("adversary", tau))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from surefoot.select import Attack, Selection, SetFunction, coverage_milp, greedy_min, lazy_greedy, osu, pro
+from surefoot.select import Deletion, Selection, SetFunction, coverage_milp, greedy_min, lazy_greedy, osu, pro
 from surefoot_lab import Metric, Replicate, Trace
 from surefoot_lab.graphs import Graph
 from surefoot_lab.readings import Comparison, Reading
@@ -100,9 +100,9 @@ def _sweep(
     return traces
 
 
-def proved(f: SetFunction, found: Mapping[str, Selection], tau: int, seconds: float) -> dict[str, Attack]:
+def proved(f: SetFunction, found: Mapping[str, Selection], tau: int, seconds: float) -> dict[str, Deletion]:
     """The worst deletions that the integer program proves; it stops at the first one that it cannot."""
-    made: dict[str, Attack] = {}
+    made: dict[str, Deletion] = {}
     for name, selection in found.items():
         attack = coverage_milp(f, selection.order, tau, seconds=seconds)
         if not attack.proved:

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.attack.ball import Ball
+from surefoot.attack.ball import NormBall
 from surefoot.attack.probe import Finished, Probe, log_odds
 from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
@@ -100,7 +100,7 @@ def rounds_of(
     the attack ends with its first success.
     """
     kind = Probe if until_success else _Unending
-    probe = kind(duel.image[None], Ball(radius), (0.0, 1.0), budget, duel.label, None, seed)
+    probe = kind(duel.image[None], NormBall(radius), (0.0, 1.0), budget, duel.label, None, seed)
     search = ParsimoniousAttack(batch=1).search(probe)
     try:
         image = next(search)

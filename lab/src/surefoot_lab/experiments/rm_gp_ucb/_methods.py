@@ -60,10 +60,10 @@ def methods(tasks: Sequence[Task], names: Sequence[str], *, every: int = 5, repe
 
 def weights(policy: Policy) -> Mapping[str, float]:
     """The weight of each named task behind the latest query, for ``compare(..., watch=weights)``."""
-    found = getattr(policy, "weights", None)
+    found = policy.weights
     if found is None:
         return {}
-    tasks = policy.tasks  # type: ignore[attr-defined]
+    tasks = policy.tasks
     return {f"weight_{task.name}": float(weight) for task, weight in zip(tasks, found, strict=True)}
 
 

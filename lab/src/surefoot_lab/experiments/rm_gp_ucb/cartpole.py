@@ -35,7 +35,7 @@ claims = [
 
 def _watch(policy: Policy) -> Mapping[str, float]:
     """The share of the similar tasks in the weight of all tasks; of none where no task has any."""
-    found = getattr(policy, "weights", None)
+    found = policy.weights
     if found is None:
         return {}
     total = float(np.sum(found))

@@ -53,7 +53,7 @@ claims = [
 
 
 def _watch(policy: Policy) -> Mapping[str, float]:
-    found = getattr(policy, "weights", None)
+    found = policy.weights
     return {} if found is None else {"least_weight": float(found.min()), "largest_weight": float(found.max())}
 
 

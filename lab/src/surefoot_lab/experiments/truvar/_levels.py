@@ -110,7 +110,7 @@ def survey(
         done.visited.append(index)
         done.fidelity.append(query.fidelity or 0)
         previous = index
-        if done.f1[-1] >= goal or getattr(policy, "finished", False):
+        if done.f1[-1] >= goal or policy.finished:
             break
     return done
 

@@ -94,7 +94,7 @@ class Sensors:
 
     def follow(self, policy: Policy, values: Array, noise: Array, first: int | None = None) -> Trace:
         """Activate one sensor per step of values (T, S); return the regret. ``first`` is the sensor of step 1."""
-        shift = getattr(policy, "shift", np.zeros(values.shape[1]))
+        shift = policy.shift if isinstance(policy, _Shifted) else np.zeros(values.shape[1])
         chosen = np.empty(len(values), dtype=np.intp)
         for t, (row, error) in enumerate(zip(values, noise, strict=True)):
             if t == 0 and first is not None:

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result
 from surefoot.report import edge
-from surefoot.report.runs import Run
+from surefoot.report.run import Run
 from surefoot.report.theme import LEVELS, canvas, color, ramp
-from surefoot.report.view import View, few, short, window
+from surefoot.report.view import RunView, few, short, window
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ _LINES = 200  # of more runs, the best and an even sample of the others are draw
 _TASKS = 6  # tasks whose lines are named
 
 
-def curves(policy: Policy | Result | View, *, direction: str | None = None, label: str = "value") -> Figure:
+def curves(policy: Policy | Result | RunView, *, direction: str | None = None, label: str = "value") -> Figure:
     """Draw the learning curve of every run that was reported step by step, and where runs were stopped.
 
     Parameters are as in :func:`~surefoot.report.trace`. The runs that were trained to their end are green, the better
@@ -54,7 +54,7 @@ def curves(policy: Policy | Result | View, *, direction: str | None = None, labe
     >>> curves(policy).axes[0].lines[0].get_ydata()
     array([0.5  , 0.75 , 0.875])
     """
-    view = View.of(policy, direction)
+    view = RunView.of(policy, direction)
     rows = steps_of(view)
     if not rows:
         raise ValueError(f"{type(view.policy).__name__} has no run that was reported step by step")
@@ -83,12 +83,12 @@ def curves(policy: Policy | Result | View, *, direction: str | None = None, labe
     return figure
 
 
-def lengths(policy: Policy | Result | View) -> Figure:
+def lengths(policy: Policy | Result | RunView) -> Figure:
     """Draw for how many steps each run was followed: stopped runs in gray, those that went on in green.
 
     Parameters
     ----------
-    policy : Policy, Result or View
+    policy : Policy, Result or RunView
         A policy whose runs were reported step by step.
 
     >>> from surefoot import Box, RandomSearch
@@ -100,7 +100,7 @@ def lengths(policy: Policy | Result | View) -> Figure:
     >>> lengths(policy).axes[0].get_ylabel()
     'steps'
     """
-    view = View.of(policy)
+    view = RunView.of(policy)
     rows = steps_of(view)
     if not rows:
         raise ValueError(f"{type(view.policy).__name__} has no run that was reported step by step")
@@ -125,21 +125,23 @@ def lengths(policy: Policy | Result | View) -> Figure:
     return figure
 
 
-def task_weights(policy: Policy | Result | View) -> Figure:
+def task_weights(policy: Policy | Result | RunView) -> Figure:
     """Draw how much a policy trusted each previous task, ask after ask.
 
     Parameters
     ----------
-    policy : Policy, Result or View
+    policy : Policy, Result or RunView
         A policy with a ``weight_history``.
 
     >>> from surefoot import Box, RandomSearch
-    >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
-    >>> policy.weight_history = [[0.5, 0.5], [0.7, 0.3], [0.9, 0.1]]
+    >>> class Weighing(RandomSearch):
+    ...     "Random search that trusts the first of two tasks more and more."
+    ...     weight_history = np.array([[0.5, 0.5], [0.7, 0.3], [0.9, 0.1]])
+    >>> policy = Weighing(Box([(0.0, 1.0)]), seed=0)
     >>> [text.get_text() for text in task_weights(policy).axes[0].texts]
     ['task 0', 'task 1']
     """
-    view = View.of(policy)
+    view = RunView.of(policy)
     weights = weights_of(view)
     if weights is None:
         raise ValueError(f"{type(view.policy).__name__} has no history of task weights")
@@ -170,27 +172,25 @@ def task_weights(policy: Policy | Result | View) -> Figure:
     return figure
 
 
-def steps_of(view: View) -> list[Run]:
+def steps_of(view: RunView) -> list[Run]:
     """Return the runs that were reported step by step, at least once with a value.
 
     >>> from surefoot import Box, RandomSearch
-    >>> steps_of(View(RandomSearch(Box([(0.0, 1.0)]), seed=0)))
+    >>> steps_of(RunView(RandomSearch(Box([(0.0, 1.0)]), seed=0)))
     []
     """
     return [row for row in view.rows if any(value is not None for value in row.curve.values())]
 
 
-def weights_of(view: View) -> Array | None:
+def weights_of(view: RunView) -> Array | None:
     """Return the weights of previous tasks, shape (asks, tasks), or None where there are none.
 
     >>> from surefoot import Box, RandomSearch
-    >>> weights_of(View(RandomSearch(Box([(0.0, 1.0)]), seed=0))) is None
+    >>> weights_of(RunView(RandomSearch(Box([(0.0, 1.0)]), seed=0))) is None
     True
     """
-    found = getattr(view.policy, "weight_history", None)
-    if found is None:
-        return None
-    weights = np.asarray(found() if callable(found) else found, dtype=np.float64)
+    found = view.policy.weight_history
+    weights = np.empty((0, 0)) if found is None else np.asarray(found, dtype=np.float64)
     return weights if weights.ndim == 2 and weights.size else None
 
 
@@ -203,7 +203,7 @@ def _line(row: Run) -> tuple[Array, Array]:
     return steps, np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def _looks(view: View, rows: Sequence[Run]) -> list[dict[str, Any]]:
+def _looks(view: RunView, rows: Sequence[Run]) -> list[dict[str, Any]]:
     """How each curve is drawn: by its standing, finished ones by their rank as well."""
     finished = [i for i, row in enumerate(rows) if row.status == "measured" and row.stopped is None]
     finished.sort(key=lambda i: view.sign * (rows[i].value or 0.0))
@@ -251,7 +251,7 @@ def _explain(figure: Figure, rows: Sequence[Run]) -> None:
 
 def _names(policy: Policy, count: int) -> list[str]:
     """The tasks by their own names, else by number; a weight beyond them is the policy's own."""
-    tasks = list(getattr(policy, "tasks", None) or [])
+    tasks = policy.tasks
     names = [getattr(task, "name", None) or f"task {i}" for i, task in enumerate(tasks)]
     names += ["this task"] if tasks and count == len(tasks) + 1 else []
     return names + [f"task {i}" for i in range(len(names), count)]

@@ -99,7 +99,7 @@ def runs(policy: Policy, *, direction: str | None = None) -> list[Run]:
     sign = 1.0 if direction_of(policy, direction) == policy.direction else -1.0
     queries, pending = policy.queries, {query.id for query in policy.pending}
     initial = {query.id for query in queries if query.note.get("initial")}
-    curves, stopped = policy.reports(), dict(getattr(policy, "stopped", {}))
+    curves, stopped = policy.reports(), policy.stopped
 
     def run(id: int | None, x: Array, index: int | None, status: str, value: float | None = None) -> Run:
         curve = {} if id is None else _signed(curves.get(id, {}).items(), sign)

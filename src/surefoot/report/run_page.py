@@ -13,32 +13,29 @@ True
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from html import escape
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import surefoot
 from surefoot.domain import Candidates
 from surefoot.loop.journal import write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet
 from surefoot.optimizer import Result
 from surefoot.report import levels, plots
-from surefoot.report.curves import curves, lengths, steps_of, task_weights, weights_of
-from surefoot.report.runs import best_so_far
+from surefoot.report.html import definitions, document, grid, section, table, tiles
+from surefoot.report.learning_curves import curves, lengths, steps_of, task_weights, weights_of
+from surefoot.report.run import best_so_far
 from surefoot.report.settings import environment, settings
-from surefoot.report.theme import svg, variables
-from surefoot.report.view import View, number, short
+from surefoot.report.theme import svg
+from surefoot.report.view import RunView, number, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["document", "page"]
+__all__ = ["page"]
 
 _PANELS = 12  # slices on a page
 
@@ -78,14 +75,14 @@ def page(
     >>> "Nothing was measured yet" in path.read_text(encoding="utf-8")
     True
     """
-    view = View.of(policy, direction)
+    view = RunView.of(policy, direction)
     sections = [
         _head(view, label, title, summary, facts or {}),
         _answer(view, label),
         *_Pictures(view, label).sections(),
-        _section("Runs", _table_of_runs(view, label)),
-        _section("Settings", _definitions(settings(view.policy, direction=view.direction))),
-        _section("Environment", _definitions(environment())),
+        section("Runs", _table_of_runs(view, label)),
+        section("Settings", definitions(settings(view.policy, direction=view.direction))),
+        section("Environment", definitions(environment())),
     ]
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -93,50 +90,10 @@ def page(
     return target
 
 
-def document(title: str, sections: Iterable[str]) -> str:
-    """Return a whole page from its sections of HTML.
-
-    >>> document("A & B", ["<p>Hello.</p>"]).count("A &amp; B")
-    1
-    """
-    return _DOCUMENT.format(
-        title=escape(title),
-        light=variables("light"),
-        dark=variables("dark"),
-        css=files("surefoot.report").joinpath("page.css").read_text(encoding="utf-8"),
-        body="\n".join(sections),
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        version=escape(surefoot.__version__),
-    )
-
-
-_DOCUMENT = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="surefoot {version}">
-<title>{title}</title>
-<style>
-:root {{ {light} }}
-@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}
-{css}</style>
-</head>
-<body>
-<main>
-{body}
-<footer class="muted">Written {written} by surefoot {version}.</footer>
-</main>
-</body>
-</html>
-"""
-
-
 # -- the head --------------------------------------------------------------------------------------------------------
 
 
-def _head(view: View, label: str, title: str, summary: str, facts: Mapping[str, object]) -> str:
+def _head(view: RunView, label: str, title: str, summary: str, facts: Mapping[str, object]) -> str:
     total = {status: sum(row.status == status for row in view.rows) for status in ("measured", "failed", "pending")}
     shown: dict[str, object] = {}
     if len(view.y):
@@ -148,21 +105,21 @@ def _head(view: View, label: str, title: str, summary: str, facts: Mapping[str, 
         shown["stopped early"] = stopped
     shown["policy"] = type(view.policy).__name__
     paragraphs = "".join(f"<p>{escape(text.strip())}</p>" for text in summary.split("\n\n") if text.strip())
-    return f"<header>\n<h1>{escape(title)}</h1>\n{paragraphs}\n{_tiles(shown, bool(len(view.y)))}\n</header>"
+    return f"<header>\n<h1>{escape(title)}</h1>\n{paragraphs}\n{tiles(shown, bool(len(view.y)))}\n</header>"
 
 
-def _answer(view: View, label: str) -> str:
+def _answer(view: RunView, label: str) -> str:
     answer, domain = view.answer, view.policy.domain
     if answer is None:
         return "<p>Nothing was measured yet, so there is nothing to recommend.</p>"
     if isinstance(answer, LevelSet):
         known = {} if answer.threshold is None else {"threshold": number(answer.threshold, view.digits())}
-        tiles = _tiles({**answer.counts(), **known}, False)
-        return _section(
-            "Above and below the threshold", f'{tiles}\n<p class="muted">{escape(f"By {answer.rule}.")}</p>'
+        counts = tiles({**answer.counts(), **known}, False)
+        return section(
+            "Above and below the threshold", f'{counts}\n<p class="muted">{escape(f"By {answer.rule}.")}</p>'
         )
     if view.recommended is None:  # an answer of another shape: a set, a group, fewer coordinates
-        return _section("Recommended", f'<div class="card pad"><pre>{escape(short(repr(answer), 2000))}</pre></div>')
+        return section("Recommended", f'<div class="card pad"><pre>{escape(short(repr(answer), 2000))}</pre></div>')
     named = domain.params(answer.x) or dict(zip(domain.names, answer.x.tolist(), strict=True))
     chosen = {} if answer.index is None else {"candidate": answer.index}
     note = f"Rule: {answer.rule}."
@@ -174,17 +131,8 @@ def _answer(view: View, label: str) -> str:
             else ". "
         )
         note += f"Rule: {answer.rule}."
-    tiles = _tiles({**chosen, **{name: _value(value) for name, value in named.items()}}, False)
-    return _section("Recommended", f'{tiles}\n<p class="muted">{escape(note)}</p>')
-
-
-def _tiles(shown: Mapping[str, object], stressed: bool) -> str:
-    tiles = "".join(
-        f'<div class="card{" main" if i == 0 and stressed else ""}">'
-        f"<dt>{escape(short(str(key), 60))}</dt><dd>{_breakable(short(str(value), 200))}</dd></div>"
-        for i, (key, value) in enumerate(shown.items())
-    )
-    return f'<dl class="facts">{tiles}</dl>'
+    point = tiles({**chosen, **{name: _value(value) for name, value in named.items()}}, False)
+    return section("Recommended", f'{point}\n<p class="muted">{escape(note)}</p>')
 
 
 # -- pictures --------------------------------------------------------------------------------------------------------
@@ -193,7 +141,7 @@ def _tiles(shown: Mapping[str, object], stressed: bool) -> str:
 class _Pictures:
     """All pictures of one view, in sections."""
 
-    def __init__(self, view: View, label: str) -> None:
+    def __init__(self, view: RunView, label: str) -> None:
         self.view, self.label = view, label
         self.options: dict[str, Any] = {"label": label}
         self.ranked = plots.influence(view) if len(view.y) else []
@@ -203,9 +151,9 @@ class _Pictures:
     def sections(self) -> list[str]:
         """The sections that this policy gives pictures for."""
         if not len(self.view.y) and not steps_of(self.view):
-            return [_section("Pictures", "<p>There will be pictures after the first measurement.</p>")]
+            return [section("Pictures", "<p>There will be pictures after the first measurement.</p>")]
         made = [self.progress(), self.steps(), self.slices(), self.lines(), self.tasks()]
-        return [section for section in made if section]
+        return [part for part in made if part]
 
     def card(self, figure: Figure, caption: str, description: str = "", kind: str = "") -> str:
         image = svg(figure, name=f"f{next(self._numbered)}", description=description or caption)
@@ -234,7 +182,7 @@ class _Pictures:
             cards.append(self.card(levels.level_set(view, **self.options), "What is known of each point."))
         if len(self.ranked) < 3:
             cards.append(self.parallel())
-        return _section("Progress", _grid(cards))
+        return section("Progress", grid(cards))
 
     def steps(self) -> str:
         """Learning curves, where runs were followed step by step."""
@@ -242,7 +190,7 @@ class _Pictures:
         if not rows:
             return ""
         stopped = [row for row in rows if row.stopped is not None and row.status != "pending"]
-        longest = getattr(self.view.policy, "epochs", None) or max(max(row.curve) for row in rows)
+        longest = self.view.policy.epochs or max(max(row.curve) for row in rows)
         made = sum(len(row.curve) for row in rows)
         text = f"{len(rows)} runs were followed step by step, {made} steps in all."
         if stopped:
@@ -255,7 +203,7 @@ class _Pictures:
             self.card(curves(self.view, **self.options), "Each line is a run; a cross is where it was stopped."),
             self.card(lengths(self.view), "How long each run was followed."),
         ]
-        return _section("Learning curves", f'<p class="muted">{escape(text)}</p>\n{_grid(cards)}')
+        return section("Learning curves", f'<p class="muted">{escape(text)}</p>\n{grid(cards)}')
 
     def slices(self) -> str:
         """The belief along each coordinate."""
@@ -277,7 +225,7 @@ class _Pictures:
             text += " What matters most comes first." if many > 1 else ""
         text += f" {many - _PANELS} parameters are not drawn." if many > _PANELS else ""
         title = "Along each parameter" if many > 1 else "Along the parameter"
-        return _section(title, f'<p class="muted">{escape(text)}</p>\n{_grid(cards, "small")}')
+        return section(title, f'<p class="muted">{escape(text)}</p>\n{grid(cards, "small")}')
 
     def parallel(self, kind: str = "") -> str:
         caption = f"Each line is a run, the stronger its color the better. Orange: the best.{self.sampled}"
@@ -285,24 +233,20 @@ class _Pictures:
 
     def lines(self) -> str:
         """All runs at once; with one or two coordinates this stands beside the map."""
-        return "" if len(self.ranked) < 3 else _section("All parameters at once", self.parallel("wide"))
+        return "" if len(self.ranked) < 3 else section("All parameters at once", self.parallel("wide"))
 
     def tasks(self) -> str:
         """The weights of previous tasks."""
         if weights_of(self.view) is None:
             return ""
         caption = "How much each previous task counted, ask after ask."
-        return _section("Previous tasks", _grid([self.card(task_weights(self.view), caption)]))
-
-
-def _grid(cards: Iterable[str], kind: str = "") -> str:
-    return f'<div class="pictures {kind}">\n{"".join(cards)}\n</div>'
+        return section("Previous tasks", grid([self.card(task_weights(self.view), caption)]))
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _table_of_runs(view: View, label: str) -> str:
+def _table_of_runs(view: RunView, label: str) -> str:
     rows, domain = view.rows, view.policy.domain
     if not rows:
         return "<p>No runs yet.</p>"
@@ -319,33 +263,7 @@ def _table_of_runs(view: View, label: str) -> str:
         body.append((state, cells + ([row.stopped or ""] if followed else [])))
     heads = ["run", label, "status", *(["steps"] if followed else []), *(["candidate"] if listed else [])]
     heads += [*domain.names, *(["why stopped"] if followed else [])]
-    return f'<div class="card scroll runs">{_table(heads, body, "why" if followed else "")}</div>'
-
-
-def _section(title: str, content: str) -> str:
-    return f"<section>\n<h2>{escape(title)}</h2>\n{content}\n</section>"
-
-
-def _definitions(entries: Mapping[str, str]) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{escape(key)}</th><td><pre>{escape(value)}</pre></td></tr>'
-        for key, value in entries.items()
-    )
-    return f'<div class="card scroll"><table class="definitions"><tbody>{rows}</tbody></table></div>'
-
-
-def _table(heads: Iterable[str], rows: Iterable[tuple[str, list[str]]], kind: str = "") -> str:
-    head = "".join(f'<th scope="col">{escape(short(text, 60))}</th>' for text in heads)
-    body = "".join(
-        f'<tr class="{state}">' + "".join(f"<td>{escape(short(cell, 200))}</td>" for cell in cells) + "</tr>"
-        for state, cells in rows
-    )
-    return f'<table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-
-def _breakable(text: str) -> str:
-    """Escaped text whose CamelCase words may be broken between their parts."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", escape(text))
+    return f'<div class="card scroll runs">{table(heads, body, "why" if followed else "")}</div>'
 
 
 def _value(value: Any) -> str:

@@ -21,6 +21,6 @@ __getattr__, __dir__, __all__ = lazy.names(
         "questions": ["QUESTIONS", "Question"],
         "answer": ["Answer", "advise", "candidates", "checked", "default", "read_answers"],
         "snippets": ["compose"],
-        "dialogue": ["which"],
+        "dialogue": ["command", "which"],
     },
 )

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json as json_format
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+import click
 from rich.console import Console
 from rich.text import Text
 
+from surefoot.cli.options import offer
 from surefoot.cli.which.answer import Answer, advise, checked, default, read_answers
 from surefoot.cli.which.catalog import entries
 from surefoot.cli.which.questions import QUESTIONS, Question
@@ -22,36 +24,22 @@ from surefoot.cli.which.questions import QUESTIONS, Question
 __all__ = ["which"]
 
 
+@click.argument("words", nargs=-1, metavar="[KEY=VALUE]...", help="What is known already; see --list.")
+@click.option("--answers", multiple=True, metavar="KEY=VALUE", help="The same, for scripts; repeatable.")
+@click.option("--json", is_flag=True, help="Ask nothing; print the answer as JSON.")
+@click.option("--snippet", is_flag=True, help="Ask nothing; print only the program.")
+@click.option("--list", "listing", is_flag=True, help="Print the questions and all answers, and stop.")
 def which(
-    words: Iterable[str] = (),
+    words: Sequence[str] = (),
     *,
+    answers: Sequence[str] = (),
     json: bool = False,
     snippet: bool = False,
     listing: bool = False,
     console: Console | None = None,
     stdin: TextIO | None = None,
 ) -> Answer | None:
-    """Ask what is special about a problem and say which class to use.
-
-    Parameters
-    ----------
-    words
-        Answers that are known, ``key=value``.
-    json : bool
-        Print the answer as JSON; open questions take their defaults.
-    snippet : bool
-        Print only the program; open questions take their defaults.
-    listing : bool
-        Print the questions with all their answers, and ask nothing.
-    console : rich.console.Console, optional
-        Where to print.
-    stdin : file, optional
-        Where replies come from.
-
-    Raises
-    ------
-    ValueError
-        An answer is unknown, does not arise, or contradicts the others.
+    """Ask what is special about a problem and say which class to use; its arguments are the options.
 
     >>> import io
     >>> screen = Console(file=io.StringIO(), width=80)
@@ -59,7 +47,7 @@ def which(
     'surefoot.TVGPUCB'
     """
     screen = console or Console(highlight=False)
-    given = read_answers(words)
+    given = read_answers([*words, *answers])
     if listing:
         _listing(screen)
         return None
@@ -161,3 +149,23 @@ def _declared(can: Mapping[str, Any]) -> str:
     parts += [f"asked with the {name}" for name in can["context"]]
     parts += ["runs followed step by step"] * bool(can["steps"]) + ["a choice of precision"] * bool(can["fidelities"])
     return "; ".join(parts)
+
+
+command = offer(
+    which,
+    """Ask what is special about a problem, and say which class to use, why, and how.
+
+    At most five questions; Enter takes the default, and questions that make no difference are not asked. Replies are
+    numbers, words, or the beginnings of words. With --json and --snippet nothing is asked: what is not said takes its
+    default.
+
+    \b
+    Examples:
+      surefoot which
+      surefoot which special=drift
+      surefoot which --json --answers \\
+        goal=region special=costs
+      surefoot which --snippet \\
+        special=epochs,tasks
+    """,
+)

@@ -17,9 +17,8 @@ from rich.console import Console
 from rich.text import Text
 
 from surefoot.cli.options import offer
-from surefoot.cli.which.answer import Answer, advise, checked, default, read_answers
-from surefoot.cli.which.catalog import entries
-from surefoot.cli.which.questions import QUESTIONS, Question
+from surefoot.cli.which.advice import Answer, advise, checked, default, read_answers
+from surefoot.cli.which.table import ENTRIES, QUESTIONS, Question
 
 __all__ = ["which"]
 
@@ -65,7 +64,7 @@ def which(
 def _ask(question: Question, answers: Mapping[str, str], screen: Console, source: TextIO | None) -> str:
     usual = default(question, answers)
     _say("", question.text, screen, style="bold")
-    _choices(question, screen, numbered=True)
+    _choices(question.choices, screen, numbered=True)
     prompt = f"[{list(question.choices).index(usual) + 1}] > "
     interactive = source is not None and source.isatty()
     while True:
@@ -94,9 +93,9 @@ def _line(prompt: str, screen: Console, source: TextIO | None, interactive: bool
     return reply
 
 
-def _choices(question: Question, screen: Console, *, numbered: bool) -> None:
-    width = max(map(len, question.choices))
-    for number, (word, meaning) in enumerate(question.choices.items(), start=1):
+def _choices(choices: Mapping[str, str], screen: Console, *, numbered: bool = False) -> None:
+    width = max(map(len, choices))
+    for number, (word, meaning) in enumerate(choices.items(), start=1):
         _say(f"{number:2} " * numbered + f"{word:{width}}  ", meaning, screen)
 
 
@@ -118,9 +117,8 @@ def _listing(screen: Console) -> None:
     """All questions and answers, for those who write scripts."""
     for question in QUESTIONS:
         screen.print(Text(f"{question.key}=", style="bold") + Text(question.text, style="not bold"))
-        if question.key == "matters":  # depends on the answers before it, and may be the name of a class
-            question = Question("matters", question.text, {entry.word: entry.name for entry in entries()})
-        _choices(question, screen, numbered=False)
+        # What matters depends on the answers before it, and may be the name of a class.
+        _choices(question.choices or {entry.word: entry.name for entry in ENTRIES}, screen)
 
 
 def _show(answer: Answer, screen: Console) -> None:
@@ -131,7 +129,7 @@ def _show(answer: Answer, screen: Console) -> None:
     if answer.abilities is not None:
         rows.append(("It can do", _declared(answer.abilities)))
     rows += [("Install", answer.install), ("Read", answer.page)]
-    _choices(Question("", "", dict(rows)), screen, numbered=False)
+    _choices(dict(rows), screen)
     screen.print()
     screen.out(answer.snippet, highlight=False)
     if answer.alternatives:

@@ -24,7 +24,7 @@ from click.shell_completion import CompletionItem
 from surefoot import __version__
 from surefoot.errors import MissingExtra, SurefootError
 
-__all__ = ["Commands", "app", "main"]
+__all__ = ["Commands", "main"]
 
 COMMANDS = {
     "which": "Find the class that fits a problem.",

@@ -87,7 +87,7 @@ $(AX)/.ax: pyproject.toml constraints.txt
 test-ax: $(AX)/.ax ## the bridge to Ax, in an environment of its own
 	$(ONE_THREAD) $(AX)/bin/pytest -q $(COVER) tests/bridge/test_ax.py src/surefoot/bridge/ax
 
-# Flower with its simulation, in an environment of its own: its typer, its FastAPI and its Ray are older than the others'.
+# Flower with its simulation, in an environment of its own: its Rich, its FastAPI and its Ray are older than the others'.
 $(FLOWER)/.flower: pyproject.toml constraints-flower.txt
 	$(call environment,$(FLOWER),constraints-flower.txt,-e '.[flower]' 'flwr[simulation]')
 

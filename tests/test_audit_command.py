@@ -160,5 +160,5 @@ def test_help_fits_and_its_examples_parse(columns, monkeypatch, capsys):
     examples = re.findall(r"^ +(surefoot audit\b.*)$", re.sub(r"\\\n\s+", "", text), flags=re.MULTILINE)
     assert len(examples) == 3
     for line in examples:
-        monkeypatch.setattr("surefoot.cli.audit.audit", lambda names, **options: [])
+        monkeypatch.setattr("surefoot.cli.audit.command.callback", lambda **options: [])
         assert command(*shlex.split(line)[1:], monkeypatch=monkeypatch) == 0

@@ -52,7 +52,8 @@ for room in (surefoot.testing, surefoot.serve):
         assert "pip install" in str(error)
 """
 EVERY_COMMAND = """
-import contextlib, io, typer
+import contextlib, io
+import click
 from surefoot.cli import app
 def walk(command, words):
     said = io.StringIO()
@@ -62,9 +63,10 @@ def walk(command, words):
         except SystemExit as end:
             assert not end.code, words
     assert "Usage" in said.getvalue(), words
-    there = getattr(command, "commands", {})  # what is hidden says only that the laboratory is not installed
-    return sum(walk(one, [*words, name]) for name, one in there.items() if not one.hidden) + 1
-print(walk(typer.main.get_command(app), []))
+    context = click.Context(command)
+    names = command.list_commands(context) if isinstance(command, click.Group) else []
+    return sum(walk(command.get_command(context, name), [*words, name]) for name in names) + 1
+print(walk(app, []))
 """
 MISTYPED = """
 import surefoot

@@ -46,14 +46,13 @@ COMMANDS = [
     "reproduce",
     "evidence",
 ]
+OURS = ("which", "tune", "show", "select", "attack", "audit", "curate", "demo")
 BODIES = [
-    *(f"lab.{name}.{name}" for name in ("tune", "show", "select", "audit", "curate", "demo", "bench", "evidence")),
-    "lab.attack_command.attack",
-    "lab.bench_device.bench_device",
-    "lab.command.reproduce",
-    *(f"lab.federate.{name}" for name in ("federate", "plan", "start_flower")),
-    "lab.which.dialogue.which",
-    "serve.run.serve",
+    *(f"surefoot.cli.{name}.command.callback" for name in OURS),
+    *(f"surefoot.cli.federate.{name}" for name in ("federate", "plan", "start_flower")),
+    "surefoot.serve.run.serve",
+    *(f"surefoot_lab.{name}" for name in ("bench.bench", "bench_device.bench_device", "command.reproduce")),
+    "surefoot_lab.evidence.evidence",
 ]
 
 
@@ -79,7 +78,7 @@ def test_help_shows_examples_that_parse(name, monkeypatch, capsys):
     for line in examples:
         seen: list[object] = []
         for body in BODIES:
-            monkeypatch.setattr(f"surefoot.{body}", lambda *given, **options: seen.append((given, options)) or [])  # noqa: B023
+            monkeypatch.setattr(body, lambda *given, **options: seen.append((given, options)) or [])  # noqa: B023
         assert command(*shlex.split(line)[1:], monkeypatch=monkeypatch) == 0, line
         assert len(seen) == 1
 
@@ -148,7 +147,7 @@ def test_errors_of_a_command_become_status_2(error, monkeypatch, capsys):
     def fail(**options: object) -> None:
         raise error
 
-    monkeypatch.setattr("surefoot.cli.demo.demo", fail)
+    monkeypatch.setattr("surefoot.cli.demo.command.callback", fail)
     assert command("demo", monkeypatch=monkeypatch) == 2
     assert capsys.readouterr().err == f"surefoot: {' '.join(str(error).split())}\n"
 
@@ -157,7 +156,7 @@ def test_bugs_and_debug_show_their_traceback(monkeypatch):
     def fail(**options: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("surefoot.cli.demo.demo", fail)
+    monkeypatch.setattr("surefoot.cli.demo.command.callback", fail)
     monkeypatch.setattr(sys, "argv", ["surefoot", "demo"])
     with pytest.raises(KeyError):
         cli.main()
@@ -184,19 +183,21 @@ def test_an_interrupted_command_is_status_130(journal, said, monkeypatch, capsys
     def interrupt(*given: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("surefoot.cli.tune.tune", interrupt)
+    monkeypatch.setattr("surefoot.cli.tune.command.callback", interrupt)
     words = ["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", *journal]
     assert command(*words, monkeypatch=monkeypatch) == 130
     captured = capsys.readouterr()
     assert said in captured.err
     assert captured.out == ""
-    monkeypatch.setattr("surefoot.cli.demo.demo", interrupt)
+    monkeypatch.setattr("surefoot.cli.demo.command.callback", interrupt)
     assert command("demo", monkeypatch=monkeypatch) == 130
 
 
 def test_tune_and_show_pass_their_options(monkeypatch, capsys):
     seen: dict[str, object] = {}
-    monkeypatch.setattr("surefoot.cli.tune.tune", lambda target, **options: seen.update(options, target=target))
+    monkeypatch.setattr(
+        "surefoot.cli.tune.command.callback", lambda target, **options: seen.update(options, target=target)
+    )
     words = [
         "tune",
         "m:f",
@@ -221,18 +222,19 @@ def test_tune_and_show_pass_their_options(monkeypatch, capsys):
         "resume": True,
         "direction": "minimize",
         "policy": "p",
-        "options": ["a=1", "b=2"],
+        "options": ("a=1", "b=2"),
         "seed": 4,
         "epochs": 6,
-        "transfer": [Path("old.jsonl"), Path("studies")],
+        "transfer": (Path("old.jsonl"), Path("studies")),
         "out": Path("o"),
+        "page": True,
         "stop_on_error": True,
         "quiet": True,
     }
     assert command("tune", "m:f", "--space", "s", "--trials", "1", "--no-page", monkeypatch=monkeypatch) == 0
-    assert seen["out"] is None
+    assert seen["page"] is False
     seen.clear()
-    monkeypatch.setattr("surefoot.cli.show.show", lambda path, **options: seen.update(options, path=path))
+    monkeypatch.setattr("surefoot.cli.show.command.callback", lambda path, **options: seen.update(options, path=path))
     assert command("show", "j", "--page", "p.html", "--top", "3", monkeypatch=monkeypatch) == 0
     assert seen == {"path": Path("j"), "page": Path("p.html"), "top": 3, "direction": None}
 
@@ -245,7 +247,7 @@ def test_reproduce_lists_and_passes_its_options(monkeypatch, capsys):
     words = ["reproduce", "a/b", "c", "--full", "--minutes", "2.5", "--workers", "3", "--resume", "--out", "there"]
     assert command(*words, monkeypatch=monkeypatch) == 0
     assert seen == {
-        "ids": ["a/b", "c"],
+        "ids": ("a/b", "c"),
         "all": False,
         "list": False,
         "full": True,
@@ -290,8 +292,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_commands_in_the_documentation_are_understood(page, monkeypatch):
     seen: list[str] = []
     for body in BODIES:
-        monkeypatch.setattr(f"surefoot.{body}", lambda *given, **options: [])
-    monkeypatch.setattr("surefoot.cli.tune.tune", lambda target, **options: seen.append(target))
+        monkeypatch.setattr(body, lambda *given, **options: [])
+    monkeypatch.setattr("surefoot.cli.tune.command.callback", lambda target, **options: seen.append(target))
     text = (ROOT / page).read_text(encoding="utf-8")
     lines = re.findall(r"^(?:\w+=\w+ )?(surefoot [a-z-].*)$", text, flags=re.MULTILINE)
     assert len([line for line in lines if line.startswith("surefoot tune ")]) >= 2

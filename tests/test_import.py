@@ -9,7 +9,7 @@ import pytest
 
 import surefoot
 
-HEAVY = ("torch", "matplotlib", "sklearn", "typer", "rich", "scipy.optimize", "scipy.stats", "scipy.linalg")
+HEAVY = ("torch", "matplotlib", "sklearn", "click", "rich", "scipy.optimize", "scipy.stats", "scipy.linalg")
 
 
 def python(code: str) -> list[str]:

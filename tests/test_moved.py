@@ -56,7 +56,7 @@ def test_nothing_of_the_product_imports_the_laboratory():
     code = (
         "import sys; sys.modules['surefoot_lab'] = None\n"  # importing it fails
         "from surefoot import *\n"
-        "import surefoot.cli.tune, surefoot.cli.select, surefoot.cli.attack_command, surefoot.cli.federate\n"
+        "import surefoot.cli.tune, surefoot.cli.select, surefoot.cli.attack, surefoot.cli.federate\n"
         "sys.argv = ['surefoot', 'reproduce', '--list']\n"
         "surefoot.cli.main()\n"
     )

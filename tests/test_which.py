@@ -19,9 +19,10 @@ from rich.console import Console
 
 import surefoot
 from surefoot import TVGPUCB, Box, Candidates, Paths, StableOpt, cli
-from surefoot.cli.which import Entry, advise, answer, candidates, catalog, checked, default, entries, find, which
-from surefoot.cli.which.questions import QUESTIONS
-from surefoot.cli.which.snippets import compose
+from surefoot.cli.which import advice, advise, which
+from surefoot.cli.which.advice import candidates, checked, default
+from surefoot.cli.which.programs import compose
+from surefoot.cli.which.table import ENTRIES, QUESTIONS, Entry
 from surefoot.loop.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,14 +72,14 @@ def everything():
 
 
 def test_every_policy_has_one_entry_and_every_answer_can_be_reached(everything):
-    listed = [found.use for found in entries()]
+    listed = [found.use for found in ENTRIES]
     assert len(set(listed)) == len(listed)
     assert {f"surefoot.{name}" for name in POLICIES} <= set(listed)
     assert {found.use for found in everything.values()} == set(listed)
 
 
 def test_entries_say_what_a_reader_wants_to_know():
-    for found in entries():
+    for found in ENTRIES:
         assert (ROOT / found.page).exists(), found.page
         assert 1 <= found.why.count(". ") + 1 <= 3
         assert found.why.endswith(".")
@@ -115,9 +116,9 @@ def test_smooth_ground_is_left_to_others():
 @pytest.fixture
 def fresh():
     """Abilities are read once; here they change."""
-    answer._abilities.cache_clear()
+    advice._abilities.cache_clear()
     yield
-    answer._abilities.cache_clear()
+    advice._abilities.cache_clear()
 
 
 def test_domains_are_read_from_the_class(monkeypatch, fresh):
@@ -134,10 +135,10 @@ def test_domains_are_read_from_the_class(monkeypatch, fresh):
 def test_declared_abilities_decide_what_is_offered(monkeypatch, fresh):
     monkeypatch.setattr(TVGPUCB, "context", ())
     assert [found.name for found in candidates({"goal": "best", "special": "drift"})] == ["RGPUCB"]
-    answer._abilities.cache_clear()
+    advice._abilities.cache_clear()
     monkeypatch.setattr(TVGPUCB, "steps", True)
     assert "TVGPUCB" in [found.name for found in candidates({"goal": "best", "special": "epochs"})]
-    answer._abilities.cache_clear()
+    advice._abilities.cache_clear()
     monkeypatch.setattr(StableOpt, "parallel", False)
     with pytest.raises(ValueError, match="matters is one of report or maximin, not 'StableOpt'"):
         advise({"special": "perturbation", "parallel": "few", "matters": "StableOpt"})
@@ -155,7 +156,7 @@ def test_a_new_policy_is_offered_where_its_abilities_fit(monkeypatch, fresh):
 
     monkeypatch.setattr(surefoot, "Sailor", Sailor, raising=False)
     new = Entry("surefoot.Sailor", "sail", "wind", "It sails.", "docs/which.md")
-    monkeypatch.setattr(catalog, "_POLICIES", (*catalog._POLICIES, new))
+    monkeypatch.setattr(advice, "ENTRIES", [*ENTRIES, new])
     assert advise({"special": "drift,tasks"}).use == "surefoot.Sailor"
     assert advise({"special": "drift,tasks,moves"}).use == "surefoot.Sailor"
     assert "policy.ask(time=time)" in advise({"special": "drift,tasks"}).snippet
@@ -276,7 +277,7 @@ def test_snippets_are_tidy(everything, tmp_path):
         assert done.returncode == 0, done.stdout
 
 
-SHARES = {found.use: found for found in entries()}
+SHARES = {found.use: found for found in ENTRIES}
 
 
 @pytest.mark.parametrize("use", SHARES)
@@ -290,7 +291,7 @@ def test_a_snippet_of_every_class_runs(use, capsys):
     else:
         turn = list(SHARES).index(use)
         can = found.abilities
-        words = [domain.__name__.lower() for domain in can.domains if domain is not Paths]
+        words = [domain.lower() for domain in can.declared["domains"] if domain != "Paths"]
         workers = found.workers or CHOICES["parallel"]
         answers = {"goal": max(can.goals), "parallel": workers[turn % len(workers)]}
         answers["parallel"] = "one" if use == "surefoot.StableOpt" else answers["parallel"]
@@ -300,7 +301,7 @@ def test_a_snippet_of_every_class_runs(use, capsys):
     assert capsys.readouterr().out.strip()
 
 
-@pytest.mark.parametrize("found", [found for found in entries() if "moves" in getattr(found.abilities, "handles", ())])
+@pytest.mark.parametrize("found", [found for found in ENTRIES if "moves" in getattr(found.abilities, "handles", ())])
 def test_snippets_for_moves_run(found, capsys):
     run(compose(found, special=frozenset(["moves"])), found.use)
     assert "Recommendation" in capsys.readouterr().out
@@ -423,7 +424,7 @@ def test_bad_answers_are_one_line_and_status_2(words, said, command):
 
 def test_the_snippet_alone_can_be_piped_to_python(capsys):
     which(["goal=subset"], snippet=True)
-    assert capsys.readouterr().out == find("surefoot.select.choose").snippet
+    assert capsys.readouterr().out == SHARES["surefoot.select.choose"].snippet
     which(listing=True)
     listed = capsys.readouterr().out
     assert all(word in listed for words in CHOICES.values() for word in words)

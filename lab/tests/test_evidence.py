@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot_lab import Budget, Exact, Metric, Order, Trace, Unit, experiment, find, names

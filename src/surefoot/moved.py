@@ -62,7 +62,7 @@ MOVED = {
     "policy.tasks": "policy.transfer.tasks",
     "policy.time_varying": "policy.drift.tv_gp_ucb",
     "policy.truvar": "policy.levels.truvar",
-    "lab.attack_command": "cli.attack_command",
+    "lab.attack_command": "cli.attack",
     "lab.attack_images": "cli.attack_images",
     "lab.attack_report": "cli.attack_report",
     "lab.audit": "cli.audit",

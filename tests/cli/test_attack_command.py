@@ -17,8 +17,7 @@ from rich.console import Console
 from surefoot import cli
 from surefoot.attack import ModelFault, NormBall
 from surefoot.attack.robustness import Attacked, summarize
-from surefoot.cli import attack_command
-from surefoot.cli.attack_command import attack, instances_of, method_named
+from surefoot.cli.attack import METHODS, attack, instances_of, method_named
 from surefoot.cli.attack_images import read_images
 from surefoot.cli.attack_report import Record
 from surefoot.errors import MissingExtra
@@ -388,8 +387,8 @@ def test_the_command(home, monkeypatch, capsys):
 
 
 def test_every_method_has_a_name():
-    for name in attack_command.METHODS:
-        assert attack_command.method_named(name) is not None
+    for name in METHODS:
+        assert method_named(name) is not None
 
 
 @pytest.mark.parametrize("page", ["docs/command.md", "src/surefoot/cli/attack.py"])

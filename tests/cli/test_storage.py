@@ -172,7 +172,7 @@ def test_what_cannot_be_is_said(options, words, folder):
 
 
 def test_the_command_takes_journals_and_folders(folder):
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     words = "tune objective.py:loss --space space.toml --trials 2 --direction minimize --no-page -q --seed 1"
     done = CliRunner().invoke(app, [*words.split(), "--transfer", "studies/alike.jsonl", "--transfer", "studies"])

@@ -493,7 +493,7 @@ def test_help_fits_and_its_examples_parse(columns, monkeypatch, capsys):
     examples = re.findall(r"^ +(surefoot curate\b.*)$", re.sub(r"\\\n\s+", "", text), flags=re.MULTILINE)
     assert len(examples) == 2
     seen = []
-    monkeypatch.setattr("surefoot.cli.curate.curate", lambda data, **options: seen.append(options))
+    monkeypatch.setattr("surefoot.cli.curate.command.callback", lambda **options: seen.append(options))
     for line in examples:
         assert command(*shlex.split(line)[1:], monkeypatch=monkeypatch) == 0
     assert [options["dry_run"] for options in seen] == [False, True]
@@ -501,10 +501,10 @@ def test_help_fits_and_its_examples_parse(columns, monkeypatch, capsys):
 
 @pytest.mark.parametrize("token", [["--token", "sf_secret"], ["--token=sf_secret"]])
 def test_an_interrupted_command_says_how_to_go_on(token, monkeypatch, capsys):
-    def interrupted(data, **options):
+    def interrupted(**options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("surefoot.cli.curate.curate", interrupted)
+    monkeypatch.setattr("surefoot.cli.curate.command.callback", interrupted)
     given = words("https://bo.example", *token)
     assert command(*given, monkeypatch=monkeypatch) == 130
     error = capsys.readouterr().err

@@ -1,28 +1,31 @@
 """``surefoot reproduce``, ``evidence`` and ``bench``: what the laboratory adds to the command.
 
-They are found through the entry-point group ``surefoot.commands``, a function for each name.
+They are found through the entry-point group ``surefoot.commands``, a command for each name.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+import click
 
 __all__: list[str] = []  # found by their entry points
 
+PATH = click.Path(path_type=Path)
 
+
+@click.command()
+@click.option("--quick", is_flag=True, help="A small grid: a few seconds instead of minutes.")
+@click.option("--json", "json_file", type=PATH, metavar="FILE", help="Write all timings here.")
+@click.option("--device", metavar="DEVICE", help="Measure array-heavy parts instead: cpu or cuda.")
+@click.option("--part", "parts", multiple=True, metavar="NAME", help="Only this part; may be repeated.")
+@click.option("--size", metavar="SIZE", help="Of the parts: small or large.")
+@click.option("--minutes", type=float, metavar="M", help="Begin no part after so long.")
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="A small grid: a few seconds instead of minutes.")] = False,
-    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all timings here.")] = None,
-    device: Annotated[
-        str | None, typer.Option(metavar="DEVICE", help="Measure array-heavy parts instead: cpu or cuda.")
-    ] = None,
-    part: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")] = None,
-    size: Annotated[str | None, typer.Option(metavar="SIZE", help="Of the parts: small or large.")] = None,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Begin no part after so long.")] = None,
-) -> None:
+    quick: bool, json_file: Path | None, device: str | None, parts: tuple[str, ...], size: str | None,
+    minutes: float | None,
+) -> None:  # fmt: skip
     """Measure how long an ask takes, and how much memory, from 20 to 1000 measurements in 2 to 20 dimensions.
 
     With --device: how long the array-heavy parts take on NumPy, on torch and on the device, beside what the machine
@@ -38,29 +41,29 @@ def bench(
         --size large --json gpu.json
     """
     if device is None:
-        if part or size is not None or minutes is not None:
+        if parts or size is not None or minutes is not None:
             raise ValueError("--part, --size and --minutes go with --device cpu or --device cuda")
         from surefoot_lab.bench import bench as asks
 
-        asks(quick=quick, json_file=json)
+        asks(quick=quick, json_file=json_file)
         return
     if quick:
         raise ValueError("--quick is for asks; with --device say --size small")
-    from surefoot_lab.bench_device import bench_device as parts
+    from surefoot_lab.bench_device import bench_device
 
-    parts(device=device, parts=part, size=size or "small", json_file=json, minutes=minutes)
+    bench_device(device=device, parts=parts or None, size=size or "small", json_file=json_file, minutes=minutes)
 
 
-def reproduce(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Experiments, or families of them.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every experiment whose data are here.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
-    full: Annotated[bool, typer.Option("--full/--quick", help="The published budget, or a small one.")] = False,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Time limit of each experiment.")] = None,
-    workers: Annotated[int | None, typer.Option(metavar="N", help="Processes; by default one per core.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Add repetitions to stored results.")] = False,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the results.")] = Path("results"),
-) -> None:
+@click.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...", help="Experiments, or families of them.")
+@click.option("--all", is_flag=True, help="Every experiment whose data are here.")
+@click.option("--list", is_flag=True, help="List the experiments.")
+@click.option("--full/--quick", help="The published budget, or a small one.")
+@click.option("--minutes", type=float, metavar="M", help="Time limit of each experiment.")
+@click.option("--workers", type=int, metavar="N", help="Processes; by default one per core.")
+@click.option("--resume", is_flag=True, help="Add repetitions to stored results.")
+@click.option("--out", type=PATH, default="results", metavar="FOLDER", help="Folder of the results.")
+def reproduce(**given: Any) -> None:
     """Run experiments and judge the claims made about them; without ids, list them.
 
     Writes results.json, a table and pictures per experiment. The exit status is 0 when the run completed, whatever the
@@ -75,24 +78,15 @@ def reproduce(
     """
     from surefoot_lab.command import reproduce as run
 
-    run(
-        ids or [],
-        all=every,
-        list=listing,
-        full=full,
-        minutes=minutes,
-        workers=workers,
-        resume=resume,
-        out=out,
-    )
+    run(**given)
 
 
-def evidence(
-    results: Annotated[
-        list[Path] | None, typer.Argument(metavar="RESULTS", help="Folders of results, or single results.json files.")
-    ] = None,
-    docs: Annotated[Path, typer.Option(metavar="FOLDER", help="The documentation.")] = Path("docs"),
-) -> None:
+@click.command()
+@click.argument(
+    "results", nargs=-1, type=PATH, metavar="[RESULTS]...", help="Folders of results, or single results.json files."
+)
+@click.option("--docs", type=PATH, default="docs", metavar="FOLDER", help="The documentation.")
+def evidence(results: tuple[Path, ...], docs: Path) -> None:
     """Keep small records of results in the documentation, and write its evidence page from all of them.
 
     Of several runs of an experiment the one with the most repetitions is kept; a results.json named by itself is kept
@@ -106,5 +100,5 @@ def evidence(
     """
     from surefoot_lab.evidence import evidence as run
 
-    if run(results or [], docs=docs):
-        raise typer.Exit(1)
+    if run(results, docs=docs):
+        raise click.exceptions.Exit(1)

@@ -19,11 +19,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.cli.options import offer, out, picture, quiet
+from surefoot.cli.terminal import say
 from surefoot.errors import MissingExtra
 from surefoot.loop.durable import write_atomically
 from surefoot.private.accounting import gaussian_scale
@@ -107,8 +110,19 @@ class Finding:
         return "no claim" if self.audit.claim is None else "refuted" if self.audit.refuted else "not refuted"
 
 
+@click.argument("names", nargs=-1, metavar="[MECHANISM ...]", help="Names, or how they start; default all.")
+@click.option("--epsilon", type=float, metavar="E", help="What mechanisms are calibrated to.")
+@click.option("--delta", type=float, metavar="D", help="And their δ.")
+@click.option("--trials", type=int, metavar="N", help="Releases of each of two neighboring inputs.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Of the noise, so that it can be repeated.")
+@click.option("--system", is_flag=True, help="Draw noise as in earnest, by OpenDP; slow, and not repeatable.")
+@click.option("--broken", is_flag=True, help="Also audit a mechanism with half the noise: it must be refuted.")
+@click.option("--list", "listing", is_flag=True, help="Print the names and stop.")
+@out
+@picture
+@quiet
 def audit(
-    names: Sequence[str] = ("all",),
+    names: Sequence[str] = (),
     *,
     epsilon: float = 1.0,
     delta: float = 1e-3,
@@ -116,6 +130,7 @@ def audit(
     seed: int = 0,
     system: bool = False,
     broken: bool = False,
+    listing: bool = False,
     out: str | os.PathLike[str] = "surefoot-audit",
     picture: bool = True,
     quiet: bool = False,
@@ -123,25 +138,7 @@ def audit(
 ) -> list[Finding]:
     """Attack mechanisms, print a table, write it and a picture, and return what was found.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of :func:`available`, or the start of one; "all" is all of them.
-    epsilon, delta : float
-        What every mechanism is calibrated to.
-    trials : int
-        Releases of each of the two inputs.
-    seed : int
-        Of the noise, so that an audit can be repeated.
-    system : bool
-        Draw the noise as in earnest, from the operating system through OpenDP. That audits the sampler too; it is
-        slow, and cannot be repeated.
-    broken : bool
-        Whether to audit mechanisms that are wrong on purpose as well.
-    out : path
-        Folder of ``audit.json`` and ``audit.png``.
-    picture, quiet, console
-        Whether to draw, whether to print nothing but JSON, and where to print.
+    Its arguments are the options; no names, or "all", are all of :func:`available`.
 
     >>> import io, tempfile
     >>> found = audit(["half"], broken=True, trials=20_000, picture=False,
@@ -149,6 +146,11 @@ def audit(
     >>> [(finding.name, finding.verdict) for finding in found]
     [('half-noise', 'refuted')]
     """
+    screen = console or Console()
+    if listing:
+        for name in available(broken=broken):
+            say(screen, name)
+        return []
     if not 0.0 < epsilon < math.inf:
         raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
     if not 0.0 < delta < 1.0:
@@ -156,7 +158,6 @@ def audit(
     if trials < 1000:
         raise ValueError(f"trials must be at least 1000, got {trials}")
     chosen = _chosen(names, available(broken=broken))
-    screen = console or Console()
     found = []
     for number, (name, build) in enumerate(chosen.items()):
         with screen.status(name) if screen.is_terminal and not quiet else nullcontext():
@@ -174,9 +175,9 @@ def audit(
             files.append(folder / "audit.png")
         except MissingExtra as error:
             if not quiet:
-                screen.print(Text(f"no picture: {error}"), soft_wrap=True)
+                say(screen, f"no picture: {error}")
     if quiet:
-        screen.print(Text(json.dumps(facts, ensure_ascii=False)), soft_wrap=True)
+        say(screen, json.dumps(facts, ensure_ascii=False))
     else:
         _tell(screen, found, files)
     return found
@@ -247,15 +248,10 @@ def _tell(screen: Console, found: Sequence[Finding], files: Sequence[Path]) -> N
         )
     screen.print(table)
     first = found[0].audit
-    screen.print(
-        Text(
-            f"δ = {first.delta:g}, {first.trials} releases of each input, confidence "
-            f"{100.0 * first.bound.confidence:g} % for each mechanism"
-        ),
-        soft_wrap=True,
-    )
+    confidence = f"{100.0 * first.bound.confidence:g} % for each mechanism"
+    say(screen, f"δ = {first.delta:g}, {first.trials} releases of each input, confidence {confidence}")
     for file in files:
-        screen.print(Text(str(file)), soft_wrap=True)
+        say(screen, str(file))
 
 
 def _revealed(finding: Finding) -> Text:
@@ -264,3 +260,27 @@ def _revealed(finding: Finding) -> Text:
     if finding.works:
         return Text(f"all rows (error {finding.error:.0e})", style="bold red")
     return Text(f"nothing (error {finding.error:.2g})")
+
+
+def _status(found: Sequence[Finding]) -> int:
+    return int(any(finding.verdict == "refuted" and finding.name not in BROKEN for finding in found))
+
+
+command = offer(
+    audit,
+    """Find out how much privacy every mechanism loses at least, and whether known rows reveal the others.
+
+    Each mechanism is run on two neighboring inputs. The event that tells them apart best gives a lower bound on epsilon
+    with a confidence of 99.9 %; a claim below the bound is refuted, and the exit status is then 1 (mechanisms that are
+    broken on purpose do not count). A claim that is not refuted is not thereby proved.
+
+    \b
+    Examples:
+      surefoot audit
+      surefoot audit gaussian \\
+        --epsilon 3 --delta 1e-3
+      surefoot audit all --broken \\
+        --trials 1000000
+    """,
+    status=_status,
+)

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import click
 from rich.console import Console
 
+from surefoot.cli.options import PATH, again, direction, offer
 from surefoot.cli.records import Records, bounds_from, read
 from surefoot.cli.target import find, policy_named
 from surefoot.errors import BudgetSpent, SurefootError
@@ -67,6 +69,64 @@ class Curated:
     failed: int
 
 
+@click.argument("data", type=PATH, metavar="DATA.csv", help="The private table, with a header.")
+@click.option(
+    "--objective", metavar="FUNCTION", help="Measures one row, a dict by column; MODULE:NAME, or FILE.py:NAME."
+)
+@click.option("--server", metavar="URL", help="The service.")
+@click.option("--epsilon", type=float, metavar="E", help="Privacy of the release.")
+@click.option("--delta", type=float, metavar="D", help="And its δ.")
+@click.option(
+    "--token",
+    metavar="TEXT",
+    envvar="SUREFOOT_TOKEN",
+    show_envvar=True,
+    help="A token of the service; best as variable.",
+)
+@click.option(
+    "--bounds",
+    multiple=True,
+    metavar="LIMITS",
+    help="Public limits, COLUMN=LOW:HIGH or a TOML file; repeatable. Columns without limits stay here.",
+)
+@click.option("--radius", type=float, metavar="R", help="What limits are scaled to.")
+@click.option("--neighbor", type=float, metavar="R", help="Protected change of a row, after scaling; inf: any change.")
+@click.option(
+    "--asks",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many rows to measure at most; by default 30, or all if fewer.",
+)
+@direction
+@click.option("--policy", metavar="NAME", help="Which policy the service runs.")
+@click.option(
+    "--values",
+    type=(float, float),
+    metavar="LOW HIGH",
+    help="Public limits of measured values, to put noise on them.",
+)
+@click.option(
+    "--values-epsilon",
+    type=float,
+    metavar="E",
+    help="Privacy of measured values; without it they are in the clear.",
+)
+@click.option("--budget", type=float, metavar="E", help="Limit of the ledger over all releases of this table.")
+@click.option("--ledger", type=PATH, metavar="FILE", help="What was charged; by default beside the table.")
+@click.option("--state", type=PATH, metavar="FILE", help="The run, to go on with; by default beside the table.")
+@click.option("--ca", type=PATH, metavar="FILE", help="Certificates to trust.")
+@click.option("--name", metavar="TEXT", help="What the service calls the run.")
+@click.option(
+    "--no-preflight",
+    "look",
+    flag_value=False,
+    show_default=False,
+    help="Do not print what the release would be good for.",
+)
+@click.option("--dry-run", is_flag=True, help="Stop after that; nothing is released.")
+@click.option("--yes", "-y", is_flag=True, help="Release even where limits clip more than 5 % of a column.")
+@click.option("--stop-on-error", is_flag=True, help="Stop when the objective raises, instead of answering: failed.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the outcome, as JSON.")
 def curate(
     data: str | os.PathLike[str],
     *,
@@ -75,7 +135,7 @@ def curate(
     token: str,
     epsilon: float,
     delta: float,
-    bounds: Sequence[str],
+    bounds: Sequence[str] = (),
     radius: float = 25.0,
     neighbor: float = 1.0,
     asks: int | None = None,
@@ -97,50 +157,7 @@ def curate(
 ) -> Curated | None:
     """Release a table, measure the rows that a service asks for, and return the one to use.
 
-    Parameters
-    ----------
-    data : path
-        The private table, a CSV file with a header.
-    objective : str
-        ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION``; takes a row as a dict and returns a number, None where it failed.
-    server, token : str
-        The service; anything but this machine must be spoken to over HTTPS.
-    epsilon, delta : float
-        Guarantee of the release.
-    bounds : sequence of str
-        Public limits, see :func:`~surefoot.cli.records.bounds_from`; columns without any stay here.
-    radius, neighbor : float
-        What bounds are scaled to, and the protected change of one row after scaling (infinite: any).
-    asks : int, optional
-        How many rows are measured at most; by default 30, or all of them where there are fewer.
-    direction : {"maximize", "minimize"}
-        Which way is better; the service does not learn it.
-    policy : str
-        Which policy the service runs.
-    values, values_epsilon : pair of float and float, optional
-        Public limits of measured values and the ε of noise on them, at the same δ; without them values are answered in
-        the clear.
-    budget : float, optional
-        The ε of the ledger, over all releases of this table; by default what this release takes.
-    ca : path, optional
-        Certificates to trust, instead of the system's.
-    ledger, state : path, optional
-        By default beside the table.
-    name : str, optional
-        What the service calls the run; by default a random word.
-    look : bool
-        Print what the release would be good for, before it is made.
-    dry_run : bool
-        Stop there: nothing is charged, released or sent.
-    yes : bool
-        Release even where the bounds clip more than 5 % of a column, which is refused otherwise, before anything is
-        charged: it is mostly a mistyped bound, and a release cannot be taken back.
-    stop_on_error : bool
-        Stop when the objective raises, the ask unanswered, instead of answering that the measurement failed.
-    quiet : bool
-        Print only the outcome, as JSON.
-    console : rich.console.Console, optional
-        Where to print.
+    Its arguments are the options; ``look`` is whether to print what the release would be good for, before it is made.
 
     >>> import io, tempfile
     >>> file, screen = Path(tempfile.mkdtemp()) / "people.csv", Console(file=io.StringIO(), width=100)
@@ -379,3 +396,38 @@ def _printer(console: Console, quiet: bool) -> Callable[[str], None]:
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     return say
+
+
+def _interrupted(given: Mapping[str, Any]) -> str:
+    return f"interrupted; go on with\n{again()}"
+
+
+command = offer(
+    curate,
+    """Find the best row of a private table with an optimizer that runs elsewhere.
+
+    Columns with public limits are released once, with noise that gives (epsilon, delta)-differential privacy; the
+    service asks for rows by number, and the objective measures them here. No row, no name of a column, a file or a
+    function leaves this machine. Measured values do, in the clear unless --values-epsilon is given. The same command
+    again goes on where it was stopped.
+
+    Where limits would clip more than 5 % of a column, which is mostly a mistyped limit, it stops before anything is
+    charged, unless --yes is given. That share is for you alone: like all that is printed here it depends on the data,
+    and no guarantee covers it or what you do because of it.
+
+    \b
+    Examples:
+      surefoot curate patients.csv \\
+        --objective tests.py:measure \\
+        --server https://bo.example \\
+        --epsilon 3 --delta 1e-5 \\
+        --bounds age=18:90 \\
+        --bounds bmi=15:45
+      surefoot curate loans.csv \\
+        --objective desk:roi \\
+        --server https://bo.example \\
+        --epsilon 2 --delta 1e-6 \\
+        --bounds limits.toml --dry-run
+    """,
+    interrupted=_interrupted,
+)

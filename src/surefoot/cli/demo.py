@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from surefoot.cli.options import PATH, offer
 from surefoot.cli.show import table_of
 from surefoot.cli.storage import earlier_studies, trust
 from surefoot.cli.watch import Screen, Watched
@@ -59,6 +61,9 @@ EARLIER = 15
 """How many networks each earlier study tries."""
 
 
+@click.option("--trials", type=int, metavar="N", help="How many networks to try.")
+@click.option("--seed", type=int, metavar="N", help="Names all random draws; the same seed asks the same.")
+@click.option("--out", type=PATH, metavar="FOLDER", help="Folder of the page, the journal and earlier studies.")
 def demo(
     *,
     trials: int = 40,
@@ -66,20 +71,9 @@ def demo(
     out: str | os.PathLike[str] = "surefoot-demo",
     console: Console | None = None,
 ) -> Path:
-    """Tune the network, print how it goes, and return the path of the page.
+    """Tune the network, print how it goes, and return the path of the page; its arguments are the options.
 
     A run that was interrupted goes on; one that was finished begins again.
-
-    Parameters
-    ----------
-    trials : int
-        How many networks to try.
-    seed : int
-        Names all random draws of the policy.
-    out : path
-        Folder of the page, of the journal, and of the earlier studies.
-    console : rich.console.Console, optional
-        Where to print.
 
     >>> import io, tempfile
     >>> from surefoot import RandomSearch
@@ -320,3 +314,17 @@ def _summary(result: Result, unseen: tuple[float, float], used: int, saved: int)
         f"On the other 30 %, which the search never saw, {wrong_after:.1f} % are misread with the recommended "
         f"parameters and {wrong_before:.1f} % with scikit-learn's defaults, trained for as long."
     )
+
+
+command = offer(
+    demo,
+    """Tune a neural network on handwritten digits, epoch by epoch, and write a page with pictures (about a minute).
+
+    Networks that will not beat the best one are abandoned half-way, and what earlier studies in the folder have found
+    is used. The first time these are made too. An interrupted demo goes on when it is started again.
+
+    \b
+    Example:
+      surefoot demo --trials 20
+    """,
+)

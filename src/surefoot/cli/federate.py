@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
@@ -26,6 +27,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.cli.options import PATH, offer, out, picture, quiet
+from surefoot.cli.terminal import say
 from surefoot.errors import MissingData, MissingExtra
 from surefoot.federated.features import SharedFeatures
 from surefoot.federated.in_process import federate as run_agents
@@ -94,7 +97,7 @@ def plan(
     made = _planned(FederationPlan(agents=agents, rounds=rounds, **constants), epsilon)
     screen = console or Console()
     if quiet:
-        _say(screen, json.dumps(made.to_dict(), ensure_ascii=False))
+        say(screen, json.dumps(made.to_dict(), ensure_ascii=False))
     else:
         _tell_plan(screen, made)
     return made
@@ -116,22 +119,7 @@ def federate(
 ) -> Outcome:
     """Simulate a federation, print what it did and what it cost, write both and a picture, and return it.
 
-    Parameters
-    ----------
-    data : {"auto", "landmine", "synthetic"}
-        Auto is the landmine data where they and scikit-learn are on this machine.
-    agents, rounds, runs : int, optional
-        By default 200 agents, 40 rounds and 3 runs on synthetic functions, 29 fields, 20 rounds and 1 run on landmine.
-    epsilon : float, optional
-        Solve for the noise multiplier that has this loss.
-    seed : int
-        Of everything, the noise included: nothing that comes out is private.
-    out : path
-        Folder of ``federation.json`` and ``federation.png``.
-    picture, quiet, console
-        Whether to draw, whether to print nothing but JSON, and where to print.
-    **constants
-        Of the :class:`~surefoot.federated.plan.FederationPlan`.
+    Its arguments are the options, and the constants of a :class:`~surefoot.federated.plan.FederationPlan`.
 
     >>> import io, tempfile
     >>> made = federate(data="synthetic", agents=8, rounds=2, runs=1, picture=False, out=tempfile.mkdtemp(),
@@ -179,7 +167,7 @@ def federate(
     outcome = Outcome(chosen, made, "1 − AUC" if fields else "simple regret", curves)
     files = _write(outcome, Path(out), screen, picture, quiet)
     if quiet:
-        _say(screen, json.dumps(_facts(outcome), ensure_ascii=False))
+        say(screen, json.dumps(_facts(outcome), ensure_ascii=False))
     else:
         _tell(screen, outcome, files)
     return outcome
@@ -305,14 +293,14 @@ def _write(outcome: Outcome, folder: Path, screen: Console, picture: bool, quiet
             files.append(draw(outcome.curves, signal, folder / "federation.png", measure=outcome.measure))
         except MissingExtra as error:
             if not quiet:
-                _say(screen, f"no picture: {error}")
+                say(screen, f"no picture: {error}")
     return files
 
 
 def _tell(screen: Console, outcome: Outcome, files: list[Path]) -> None:
     made = outcome.plan
     runs = next(iter(outcome.curves.values())).shape[0]
-    _say(screen, f"{made.agents} agents, {made.rounds} rounds, {outcome.data} data, {runs} run{'s' * (runs > 1)}")
+    say(screen, f"{made.agents} agents, {made.rounds} rounds, {outcome.data} data, {runs} run{'s' * (runs > 1)}")
     table = Table(box=None, pad_edge=False)
     shown = sorted({0, made.rounds // 4, made.rounds // 2, made.rounds})
     for heading in ("method", *(f"round {t}" for t in shown)):
@@ -320,17 +308,17 @@ def _tell(screen: Console, outcome: Outcome, files: list[Path]) -> None:
     for name, each in outcome.curves.items():
         table.add_row(Text(name), *(f"{value:.4f}" for value in each.mean(axis=0)[shown]))
     screen.print(table)
-    _say(screen, f"{outcome.measure} of the best point so far, a mean over agents: smaller is better")
-    _say(screen, "noise only: a coordinator that broadcasts noise; what it gains is not knowledge")
+    say(screen, f"{outcome.measure} of the best point so far, a mean over agents: smaller is better")
+    say(screen, "noise only: a coordinator that broadcasts noise; what it gains is not knowledge")
     _tell_plan(screen, made)
-    _say(screen, "this was a simulation: its noise came from a seed, and what it wrote is not private")
+    say(screen, "this was a simulation: its noise came from a seed, and what it wrote is not private")
     for file in files:
-        _say(screen, str(file))
+        say(screen, str(file))
 
 
 def _tell_plan(screen: Console, made: FederationPlan) -> None:
     facts = made.to_dict()
-    _say(
+    say(
         screen,
         f"N = {made.agents}, T = {made.rounds}, q = {made.sampling:g}, z = {made.multiplier:.4g}, P = {made.regions}, "
         f"M = {made.count}, S = {facts['clip']:.4g}, δ = {made.at:.3g}",
@@ -342,15 +330,15 @@ def _tell_plan(screen: Console, made: FederationPlan) -> None:
         table.add_row(Text(ACCOUNTANTS[method]), *(f"{losses[kind]:.2f}" for kind in ("exact", "published")))
     screen.print(table)
     least = facts["epsilon"]["pld"]["exact"]
-    _say(
+    say(
         screen,
         f"({least:.2f}, {made.at:.2g})-differentially private for one agent, added or removed with all its data, "
         "towards all who read the broadcasts; not towards the coordinator",
     )
     first, last = (facts["signal_to_noise"][when] for when in ("first", "last"))
-    _say(screen, f"signal over noise: {first:.2g} in the first round, {last:.2g} in the last")
+    say(screen, f"signal over noise: {first:.2g} in the first round, {last:.2g} in the last")
     if first < FAINT:
-        _say(
+        say(
             screen,
             Text(
                 "below 0.5 a query that follows a broadcast is close to a random one: more agents, a larger q, fewer "
@@ -359,8 +347,73 @@ def _tell_plan(screen: Console, made: FederationPlan) -> None:
             ),
         )
     if made.at * made.agents > 0.1:
-        _say(screen, f"δ = {made.at:.2g} is not far below 1/N; at δ = 1e-5 ε is {made.loss(delta=1e-5):.2f}")
+        say(screen, f"δ = {made.at:.2g} is not far below 1/N; at δ = 1e-5 ε is {made.loss(delta=1e-5):.2f}")
 
 
-def _say(screen: Console, text: str | Text) -> None:
-    screen.print(Text(text) if isinstance(text, str) else text, highlight=False, soft_wrap=True)
+@click.option("--data", metavar="NAME", help="landmine, synthetic, or auto: the former where it is here.")
+@click.option("--agents", type=int, metavar="N", help="How many agents.")
+@click.option("--rounds", type=int, metavar="T", help="How many rounds.")
+@click.option("--runs", type=int, metavar="N", help="Federations to average over.")
+@click.option("--q", "sampling", type=float, metavar="Q", help="Probability that an agent is sampled.")
+@click.option("--z", "multiplier", type=float, metavar="Z", help="Noise multiplier.")
+@click.option("--epsilon", type=float, metavar="E", help="Solve for the z that has this loss.")
+@click.option("--delta", type=float, metavar="D", help="δ of the loss; default N^-1.1.")
+@click.option("--regions", type=int, metavar="P", help="Sub-regions of the domain.")
+@click.option("--features", "count", type=int, metavar="M", help="Shared features: numbers in a message.")
+@click.option("--clip", type=float, metavar="S", help="Clip; default 1.1 √(MP).")
+@click.option("--plan", "only", is_flag=True, help="Only say what it would cost; run nothing.")
+@click.option("--flower", type=PATH, metavar="APP", help="Run this Flower app instead: a real federation.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Of the whole simulation.")
+@out
+@picture
+@quiet
+def _do(
+    *,
+    data: str = "auto",
+    runs: int | None = None,
+    epsilon: float | None = None,
+    only: bool = False,
+    flower: Path | None = None,
+    seed: int = 0,
+    out: str | os.PathLike[str] = "surefoot-federate",
+    picture: bool = True,
+    quiet: bool = False,
+    **constants: Any,
+) -> None:
+    """FederationPlan, simulate or start a federation, as the options have it."""
+    if flower is not None:
+        raise click.exceptions.Exit(start_flower(flower))
+    constants = {name: value for name, value in constants.items() if value is not None}
+    if epsilon is not None and "multiplier" in constants:
+        raise ValueError("give --z or --epsilon, not both: one follows from the other")
+    if only:
+        plan(epsilon=epsilon, quiet=quiet, **constants)
+    else:
+        federate(data=data, runs=runs, epsilon=epsilon, seed=seed, out=out, picture=picture, quiet=quiet, **constants)
+
+
+command = offer(
+    _do,
+    """See what a federation of optimizers gains, and what it costs in privacy.
+
+    Simulates agents that keep to themselves (TS), that share draws of their beliefs through a coordinator (FTS-DE),
+    that do so in private (DP-FTS-DE), and a broadcast of noise alone, on 29 landmine fields (about a minute) or on
+    synthetic functions. Prints a table and the privacy loss, and writes both with a picture. With --plan it computes
+    the loss by three accountants and the signal over noise from public numbers, and runs nothing.
+
+    \b
+    Examples:
+      surefoot federate
+      surefoot federate --plan \\
+        --agents 200 --rounds 40 \\
+        --q 0.25 --z 1 --regions 2
+      surefoot federate --plan \\
+        --agents 500 --epsilon 4 \\
+        --delta 1e-4
+      surefoot federate \\
+        --data synthetic --agents 500
+      surefoot federate --flower \\
+        examples/flower_federation
+    """,
+    name="federate",
+)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
@@ -30,7 +31,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from surefoot.belief.kernels import Matern
+from surefoot.cli.options import PATH, offer, out, picture
 from surefoot.cli.records import csv_rows
+from surefoot.cli.terminal import say
 from surefoot.errors import MissingExtra
 from surefoot.loop.durable import write_atomically
 from surefoot.report.selection import draw
@@ -219,6 +222,21 @@ def watched(objective: SetFunction, tick: Callable[[], None]) -> SetFunction:
     return seen
 
 
+@click.argument("path", type=PATH, metavar="FILE.csv", help="A table with a header.")
+@click.option("--k", type=int, metavar="N", help="How many rows to choose.")
+@click.option("--tau", type=int, metavar="N", help="How many of them may be lost.")
+@click.option("--objective", metavar="NAME", help="What a choice is worth; see above.")
+@click.option("--method", metavar="NAME", help="How to choose; auto takes the best of several.")
+@click.option("--ignore", multiple=True, metavar="COLUMN", help="A column that does not count; repeatable.")
+@click.option("--weights", metavar="COLUMN", help="A column that says how much each row matters.")
+@click.option("--target", metavar="COLUMN", help="The column to explain, for regression.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.1), metavar="S", help="Time limit of the search for the worst deletion."
+)
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Draws the sample of a large table.")
+@out
+@picture
+@click.option("--quiet", "-q", is_flag=True, help="Print only the chosen lines, as JSON.")
 def select(
     path: str | os.PathLike[str],
     *,
@@ -236,36 +254,9 @@ def select(
     quiet: bool = False,
     console: Console | None = None,
 ) -> Chosen:
-    """Choose, print what was found, write it, and return it.
+    """Choose, print what was found, write it, and return it; its arguments are the options.
 
-    Parameters
-    ----------
-    path : path
-        A CSV file with a header.
-    k, tau : int
-        How many rows (columns) to choose, and how many of them may be lost.
-    objective : str
-        One of :data:`OBJECTIVES`.
-    method : str
-        "auto", or a selector: greedy, pro, pro_exact, osu, oblivious_greedy, oblivious.
-    ignore : sequence of str
-        Columns that do not count; they are written all the same.
-    weights : str, optional
-        A column that says how much each row matters.
-    target : str, optional
-        The column to explain; regression only.
-    seconds : float
-        Time limit of the search for the worst deletion.
-    seed : int
-        Draws the rows that are served where there are more than 2000.
-    out : path
-        Folder of ``selected.csv``, ``selection.json`` and ``selection.png``.
-    picture : bool
-        Whether to draw.
-    quiet : bool
-        Print only the chosen line numbers, or columns.
-    console : rich.console.Console, optional
-        Where to print.
+    Columns that are ignored are written all the same. With ``regression`` columns are chosen, not rows.
 
     >>> import io, tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -294,7 +285,7 @@ def select(
             files.append(draw(sheet.values, sheet.columns, found, folder / "selection.png", columns=whole == "columns"))
         except MissingExtra as error:
             if not quiet:
-                _say(screen, f"no picture: {error}")
+                say(screen, f"no picture: {error}")
     _tell(screen, sheet, found, whole, files, quiet)
     return found
 
@@ -355,24 +346,45 @@ def _write(sheet: Sheet, found: Chosen, objective: str, folder: Path) -> list[Pa
 def _tell(screen: Console, sheet: Sheet, found: Chosen, whole: str, files: Sequence[Path], quiet: bool) -> None:
     names = _names(sheet, found, whole, found.selection.order)
     if quiet:
-        _say(screen, json.dumps(names, ensure_ascii=False))
+        say(screen, json.dumps(names, ensure_ascii=False))
         return
     made, worst, proof = found.selection, found.worst, found.certificate
-    _say(screen, f"{len(names)} of {len(sheet.columns if whole == 'columns' else sheet.rows)} {whole} by {made.method}")
+    say(screen, f"{len(names)} of {len(sheet.columns if whole == 'columns' else sheet.rows)} {whole} by {made.method}")
     label = "lines" if whole == "rows" else "columns"
-    _say(screen, Text(f"{label} {', '.join(map(str, names))}", style="green"))
-    _say(screen, f"value {number(made.value)}")
+    say(screen, Text(f"{label} {', '.join(map(str, names))}", style="green"))
+    say(screen, f"value {number(made.value)}")
     if worst.removed:
         lost = ", ".join(map(str, _names(sheet, found, whole, worst.removed)))
         known = "proved" if worst.proved else f"the worst found; at least {number(worst.bound)} is proved"
-        _say(screen, f"after the worst loss of {len(worst.removed)}: {number(worst.value)} ({known})")
-        _say(screen, f"that is {label} {lost}")
-    _say(screen, f"at least {100.0 * proof.ratio:.1f} % of the best possible, {number(proof.optimum)}")
+        say(screen, f"after the worst loss of {len(worst.removed)}: {number(worst.value)} ({known})")
+        say(screen, f"that is {label} {lost}")
+    say(screen, f"at least {100.0 * proof.ratio:.1f} % of the best possible, {number(proof.optimum)}")
     if len(found.tried) > 1:
-        _say(screen, "kept by " + ", ".join(f"{name} {number(value)}" for name, value in found.tried.items()))
+        say(screen, "kept by " + ", ".join(f"{name} {number(value)}" for name, value in found.tried.items()))
     for file in files:
-        _say(screen, str(file))
+        say(screen, str(file))
 
 
-def _say(screen: Console, text: str | Text) -> None:
-    screen.print(Text(text) if isinstance(text, str) else text, highlight=False, soft_wrap=True)
+command = offer(
+    select,
+    """Choose a few rows that stand for all, and still do when some of them are lost.
+
+    Objectives: facility (near some chosen row), cosine (alike in direction), coverage (columns with an entry), variance
+    (of a Gaussian process), and regression, which chooses columns that explain a target. Methods: auto, greedy, pro,
+    pro_exact, osu, oblivious_greedy, oblivious. Writes the chosen rows, a file with all that is known about them, and a
+    picture.
+
+    \b
+    Examples:
+      surefoot select points.csv \\
+        --k 20 --tau 3
+      surefoot select skills.csv \\
+        --k 10 --tau 2 \\
+        --objective coverage \\
+        --ignore name
+      surefoot select houses.csv \\
+        --k 8 --tau 2 \\
+        --objective regression \\
+        --target price
+    """,
+)

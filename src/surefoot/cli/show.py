@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 from rich import box
 from rich.console import Console
@@ -21,12 +22,14 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.cli.terminal import along, chart, sparkline
+from surefoot.cli.options import DIRECTION, PATH, offer
+from surefoot.cli.terminal import along, chart, say, sparkline
 from surefoot.errors import SurefootError
 from surefoot.loop.journal import Journal, check_schema, loads
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet, Recommendation
-from surefoot.report import Run, best_so_far, page
+from surefoot.report import Run, best_so_far
+from surefoot.report import page as write_page
 from surefoot.report.edge import beyond, inside
 from surefoot.report.run import direction_of
 from surefoot.report.view import RunView, coordinates, number, short, window
@@ -111,28 +114,23 @@ def saved_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {**head, "events": events, "cache": {}}
 
 
+@click.argument("path", type=PATH, metavar="JOURNAL", help="A journal, or a state written by policy.save().")
+@click.option("--page", type=PATH, metavar="FILE.html", help="Write the page of the run here.")
+@click.option("--top", type=click.IntRange(1), metavar="K", help="How many of the best runs to list.")
+@click.option(
+    "--direction", type=DIRECTION, metavar="WAY", help="maximize or minimize.", show_default="that of the run"
+)
 def show(
     path: str | os.PathLike[str],
     *,
-    top: int = 10,
     page: str | os.PathLike[str] | None = None,
+    top: int = 10,
     direction: str | None = None,
     console: Console | None = None,
 ) -> Policy:
-    """Print how a run stands, write its page if asked, and return the policy.
+    """Print how a run stands, write its page if asked, and return the policy; its arguments are the options.
 
-    Parameters
-    ----------
-    path : path
-        A journal or a saved state.
-    top : int
-        How many of the best runs to list.
-    page : path, optional
-        Where to write the HTML page.
-    direction : {"maximize", "minimize"}, optional
-        Which way is better; by default that of the policy.
-    console : rich.console.Console, optional
-        Where to print.
+    With a direction that is not the policy's all values change their sign.
 
     >>> import io, os, tempfile
     >>> from surefoot import Box, RandomSearch
@@ -148,14 +146,14 @@ def show(
     screen = console or Console()
     policy, direction, name, note = read(path, direction=direction)
     view = RunView(policy, direction)
-    _print(screen, Text(str(path), style="bold"))
-    _print(screen, f"{name}, {direction}, seed {policy.seed}\n{standing(view.rows)}")
+    say(screen, Text(str(path), style="bold"))
+    say(screen, f"{name}, {direction}, seed {policy.seed}\n{standing(view.rows)}")
     if note:
-        _print(screen, Text(note, style="yellow"))
+        say(screen, Text(note, style="yellow"))
     measured = [row for row in view.rows if row.value is not None]
     if measured:
-        _print(screen, "\nBest so far")
-        _print(screen, "\n".join(_trace(view, screen)))
+        say(screen, "\nBest so far")
+        say(screen, "\n".join(_trace(view, screen)))
         screen.print("", _axes(view, screen), sep="\n")
         best = [measured[i] for i in np.argsort(-view.quality, kind="stable")[:top]]
         screen.print("", table_of(best, screen, title="Best runs", digits=view.digits()), sep="\n")
@@ -164,13 +162,10 @@ def show(
         screen.print("", table_of(under_way, screen, title="Pending"), sep="\n")
     screen.print()
     for line in answer(view):
-        _print(screen, line)
+        say(screen, line)
     if page is not None:
-        _print(screen, f"page: {_page(policy, page, title=Path(path).name, direction=direction)}")
+        say(screen, f"page: {write_page(policy, page, title=Path(path).name, direction=direction)}")
     return policy
-
-
-_page = page  # an argument of show has the same name
 
 
 def standing(rows: Sequence[Run]) -> str:
@@ -302,5 +297,14 @@ def shown(value: Any) -> str:
     return number(value) if isinstance(value, float) else short(str(value), 24)
 
 
-def _print(screen: Console, text: str | Text) -> None:
-    screen.print(Text(text) if isinstance(text, str) else text, highlight=False, soft_wrap=True)
+command = offer(
+    show,
+    """Look at a run: tables and pictures of any journal, also while it is being written.
+
+    \b
+    Examples:
+      surefoot show run.jsonl
+      surefoot show run.jsonl --top 3 \\
+        --page run.html
+    """,
+)

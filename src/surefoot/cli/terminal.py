@@ -13,15 +13,29 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rich.console import Console
+from rich.text import Text
 
 from surefoot.report.view import number
 
-__all__ = ["along", "chart", "sparkline"]
+__all__ = ["along", "chart", "say", "sparkline"]
 
 Array = NDArray[np.float64]
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _PLAIN = "_.-~=+*#"
+
+
+def say(screen: Console, text: str | Text) -> None:
+    """Print a line as it is: no markup, no colors of its own, not folded.
+
+    >>> import io
+    >>> screen = Console(file=io.StringIO(), width=10)
+    >>> say(screen, "[a] longer than ten")
+    >>> screen.file.getvalue()
+    '[a] longer than ten\\n'
+    """
+    screen.print(Text(text) if isinstance(text, str) else text, highlight=False, soft_wrap=True)
 
 
 def sparkline(values: ArrayLike, width: int | None = None, *, ascii: bool = False) -> str:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from rich.console import Console
 
+from surefoot.cli.options import PATH, again, direction, offer
 from surefoot.cli.show import answer, standing, table_of
 from surefoot.cli.storage import as_begun, earlier_studies, trust
 from surefoot.cli.target import find, options_from, policy_named, space_from
@@ -25,12 +27,64 @@ from surefoot.errors import MissingExtra, NoData, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result, optimize
-from surefoot.report import page
+from surefoot.report import page as write_page
 from surefoot.report.view import RunView
 
 __all__ = ["tune"]
 
 
+@click.argument(
+    "target",
+    metavar="MODULE:FUNCTION",
+    help="The objective: a dotted module or the path of a Python file, and a function in it.",
+)
+@click.option("--space", type=PATH, metavar="FILE.toml", help="The parameters: a TOML file with a table for each.")
+@click.option(
+    "--trials", type=click.IntRange(1), metavar="N", help="How many trials, those already in the journal included."
+)
+@click.option(
+    "--journal",
+    type=PATH,
+    metavar="FILE",
+    help="Keep every trial here as it happens; without it only the page is kept.",
+)
+@click.option("--resume", is_flag=True, help="Continue the journal where it stopped.")
+@direction
+@click.option(
+    "--policy",
+    metavar="NAME",
+    help="Which policy, or MODULE:CLASS of your own. By default ExpectedImprovement; BOBOS with --epochs, "
+    "RMGPUCB with --transfer, RMBOBOS with both.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the policy, its value written as in TOML; repeatable.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="N", help="Names all random draws; the same seed asks the same."
+)
+@click.option(
+    "--epochs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Length of a whole run, for an objective that yields once per epoch.",
+)
+@click.option(
+    "--transfer",
+    type=PATH,
+    multiple=True,
+    metavar="JOURNAL",
+    help="Learn from this earlier study, or from a folder of their journals; repeatable.",
+)
+@click.option("--out", type=PATH, metavar="FOLDER", help="Folder of the page.")
+@click.option("--page/--no-page", help="Whether to write the page.")
+@click.option(
+    "--stop-on-error", is_flag=True, help="Stop when the objective raises, instead of counting a failed trial."
+)
+@click.option("--quiet", "-q", is_flag=True, help="Print only the recommended parameters, as JSON.")
 def tune(
     target: str,
     *,
@@ -45,45 +99,12 @@ def tune(
     epochs: int | None = None,
     transfer: Sequence[str | os.PathLike[str]] = (),
     out: str | os.PathLike[str] | None = "surefoot-tune",
+    page: bool = True,
     stop_on_error: bool = False,
     quiet: bool = False,
     console: Console | None = None,
 ) -> Result:
-    """Tune a function, print how it goes, write the page, and return the result.
-
-    Parameters
-    ----------
-    target : str
-        ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION``.
-    space : path
-        A TOML file with one table per parameter.
-    trials : int
-        How many, those already in the journal included.
-    journal : path, optional
-        Where every event is kept; without it nothing is kept but the page.
-    resume : bool
-        Continue the journal; without it an existing one is refused.
-    direction : {"maximize", "minimize"}
-        Which way is better.
-    policy : str, optional
-        Name of a policy, or ``MODULE:CLASS``; by default expected improvement, BO-BOS with ``epochs``, RM-GP-UCB with
-        ``transfer``, and the two together (``RMBOBOS``) with both.
-    options : sequence of str
-        Options of the policy as ``key=value``.
-    seed : int, optional
-        Names all random draws; by default the journal's, or a new one.
-    epochs : int, optional
-        Length of a whole run, for functions that yield a value per epoch; longer ones are cut there.
-    transfer : sequence of paths
-        Journals of earlier studies, or folders of them, to learn from; of a resumed run, what it was begun with counts.
-    out : path, optional
-        Folder of the page; None writes none.
-    stop_on_error : bool
-        Stop at the first exception of the function, its trial unfinished, instead of recording a failed trial.
-    quiet : bool
-        Print nothing but the recommended parameters.
-    console : rich.console.Console, optional
-        Where to print.
+    """Tune a function, print how it goes, write the page, and return the result; its arguments are the options.
 
     >>> import io, tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -102,8 +123,9 @@ def tune(
     domain = space_from(space)
     chosen, settings = _policy(policy, options, epochs, bool(transfer))
     done = _check_journal(journal, resume)
-    if out is not None:
-        _check_folder(Path(out))
+    folder = Path(out) if page and out is not None else None
+    if folder is not None:
+        _check_folder(folder)
     found = earlier_studies(transfer, domain, direction=direction, besides=journal)
     if transfer:
         settings["tasks"] = as_begun(journal, found.tasks)
@@ -140,7 +162,7 @@ def tune(
         if error is not run.error:
             raise
         raise SurefootError(f"the function raised {run.why()}") from error
-    _finish(result, screen, time.monotonic() - start, journal, out)
+    _finish(result, screen, time.monotonic() - start, journal, folder)
     return result
 
 
@@ -200,11 +222,7 @@ def _check_folder(out: Path) -> None:
 
 
 def _finish(
-    result: Result,
-    screen: Screen,
-    seconds: float,
-    journal: str | os.PathLike[str] | None,
-    out: str | os.PathLike[str] | None,
+    result: Result, screen: Screen, seconds: float, journal: str | os.PathLike[str] | None, folder: Path | None
 ) -> None:
     """Print the outcome and write the page."""
     view = RunView(result.policy, result.direction)
@@ -225,9 +243,9 @@ def _finish(
             screen.say(f"weights of earlier studies: {trusted}")
         if journal is not None:
             screen.say(f"journal: {journal}")
-    if out is not None:
+    if folder is not None:
         try:
-            target = page(result.policy, Path(out) / "index.html", title=screen.run.name, direction=result.direction)
+            target = write_page(result.policy, folder / "index.html", title=screen.run.name, direction=result.direction)
             said = f"page: {target}"
         except MissingExtra as error:
             said = f"no page: {error}"
@@ -238,3 +256,50 @@ def _finish(
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def _interrupted(given: Mapping[str, Any]) -> str:
+    if given["journal"] is None:
+        return "interrupted; without --journal nothing was kept"
+    return f"interrupted; go on with\n{again(*([] if given['resume'] else ['--resume']))}"
+
+
+command = offer(
+    tune,
+    """Find good parameters of a Python function.
+
+    The function takes the dict of its parameters and returns a number, or yields one after each epoch. It may return
+    None for a run that failed; an exception counts as one too.
+
+    \b
+    Examples:
+      surefoot tune objective.py:train \\
+        --space space.toml --trials 40
+      surefoot tune package.module:loss \\
+        --space space.toml --trials 100 \\
+        --direction minimize \\
+        --journal run.jsonl
+      surefoot tune objective.py:epochs \\
+        --space space.toml --trials 30 \\
+        --epochs 50
+      surefoot tune objective.py:epochs \\
+        --space space.toml --trials 30 \\
+        --epochs 50 --transfer run.jsonl
+
+    \b
+    space.toml:
+      [learning_rate]
+      type = "float"
+      low = 1e-4
+      high = 0.1
+      log = true
+      [layers]
+      type = "int"
+      low = 1
+      high = 4
+      [activation]
+      type = "choice"
+      values = ["relu", "tanh"]
+    """,
+    interrupted=_interrupted,
+)

@@ -25,6 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from surefoot.cli.show import curve_of, shown
+from surefoot.cli.terminal import say
 from surefoot.loop.events import as_outcome
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Outcome, Query
@@ -184,7 +185,7 @@ class Screen:
 
     def say(self, text: str | Text = "") -> None:
         """Print a line as it is."""
-        self.console.print(Text(text) if isinstance(text, str) else text, highlight=False, soft_wrap=True)
+        say(self.console, text)
 
     def _reached(self, epoch: int) -> None:
         if self._bars is not None:

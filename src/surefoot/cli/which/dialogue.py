@@ -9,49 +9,36 @@ from __future__ import annotations
 import json as json_format
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+import click
 from rich.console import Console
 from rich.text import Text
 
-from surefoot.cli.which.answer import Answer, advise, checked, default, read_answers
-from surefoot.cli.which.catalog import entries
-from surefoot.cli.which.questions import QUESTIONS, Question
+from surefoot.cli.options import offer
+from surefoot.cli.which.advice import Answer, advise, checked, default, read_answers
+from surefoot.cli.which.table import ENTRIES, QUESTIONS, Question
 
 __all__ = ["which"]
 
 
+@click.argument("words", nargs=-1, metavar="[KEY=VALUE]...", help="What is known already; see --list.")
+@click.option("--answers", multiple=True, metavar="KEY=VALUE", help="The same, for scripts; repeatable.")
+@click.option("--json", is_flag=True, help="Ask nothing; print the answer as JSON.")
+@click.option("--snippet", is_flag=True, help="Ask nothing; print only the program.")
+@click.option("--list", "listing", is_flag=True, help="Print the questions and all answers, and stop.")
 def which(
-    words: Iterable[str] = (),
+    words: Sequence[str] = (),
     *,
+    answers: Sequence[str] = (),
     json: bool = False,
     snippet: bool = False,
     listing: bool = False,
     console: Console | None = None,
     stdin: TextIO | None = None,
 ) -> Answer | None:
-    """Ask what is special about a problem and say which class to use.
-
-    Parameters
-    ----------
-    words
-        Answers that are known, ``key=value``.
-    json : bool
-        Print the answer as JSON; open questions take their defaults.
-    snippet : bool
-        Print only the program; open questions take their defaults.
-    listing : bool
-        Print the questions with all their answers, and ask nothing.
-    console : rich.console.Console, optional
-        Where to print.
-    stdin : file, optional
-        Where replies come from.
-
-    Raises
-    ------
-    ValueError
-        An answer is unknown, does not arise, or contradicts the others.
+    """Ask what is special about a problem and say which class to use; its arguments are the options.
 
     >>> import io
     >>> screen = Console(file=io.StringIO(), width=80)
@@ -59,7 +46,7 @@ def which(
     'surefoot.TVGPUCB'
     """
     screen = console or Console(highlight=False)
-    given = read_answers(words)
+    given = read_answers([*words, *answers])
     if listing:
         _listing(screen)
         return None
@@ -77,7 +64,7 @@ def which(
 def _ask(question: Question, answers: Mapping[str, str], screen: Console, source: TextIO | None) -> str:
     usual = default(question, answers)
     _say("", question.text, screen, style="bold")
-    _choices(question, screen, numbered=True)
+    _choices(question.choices, screen, numbered=True)
     prompt = f"[{list(question.choices).index(usual) + 1}] > "
     interactive = source is not None and source.isatty()
     while True:
@@ -106,9 +93,9 @@ def _line(prompt: str, screen: Console, source: TextIO | None, interactive: bool
     return reply
 
 
-def _choices(question: Question, screen: Console, *, numbered: bool) -> None:
-    width = max(map(len, question.choices))
-    for number, (word, meaning) in enumerate(question.choices.items(), start=1):
+def _choices(choices: Mapping[str, str], screen: Console, *, numbered: bool = False) -> None:
+    width = max(map(len, choices))
+    for number, (word, meaning) in enumerate(choices.items(), start=1):
         _say(f"{number:2} " * numbered + f"{word:{width}}  ", meaning, screen)
 
 
@@ -130,9 +117,8 @@ def _listing(screen: Console) -> None:
     """All questions and answers, for those who write scripts."""
     for question in QUESTIONS:
         screen.print(Text(f"{question.key}=", style="bold") + Text(question.text, style="not bold"))
-        if question.key == "matters":  # depends on the answers before it, and may be the name of a class
-            question = Question("matters", question.text, {entry.word: entry.name for entry in entries()})
-        _choices(question, screen, numbered=False)
+        # What matters depends on the answers before it, and may be the name of a class.
+        _choices(question.choices or {entry.word: entry.name for entry in ENTRIES}, screen)
 
 
 def _show(answer: Answer, screen: Console) -> None:
@@ -143,7 +129,7 @@ def _show(answer: Answer, screen: Console) -> None:
     if answer.abilities is not None:
         rows.append(("It can do", _declared(answer.abilities)))
     rows += [("Install", answer.install), ("Read", answer.page)]
-    _choices(Question("", "", dict(rows)), screen, numbered=False)
+    _choices(dict(rows), screen)
     screen.print()
     screen.out(answer.snippet, highlight=False)
     if answer.alternatives:
@@ -161,3 +147,23 @@ def _declared(can: Mapping[str, Any]) -> str:
     parts += [f"asked with the {name}" for name in can["context"]]
     parts += ["runs followed step by step"] * bool(can["steps"]) + ["a choice of precision"] * bool(can["fidelities"])
     return "; ".join(parts)
+
+
+command = offer(
+    which,
+    """Ask what is special about a problem, and say which class to use, why, and how.
+
+    At most five questions; Enter takes the default, and questions that make no difference are not asked. Replies are
+    numbers, words, or the beginnings of words. With --json and --snippet nothing is asked: what is not said takes its
+    default.
+
+    \b
+    Examples:
+      surefoot which
+      surefoot which special=drift
+      surefoot which --json --answers \\
+        goal=region special=costs
+      surefoot which --snippet \\
+        special=epochs,tasks
+    """,
+)

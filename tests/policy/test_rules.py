@@ -206,7 +206,7 @@ def test_refits_follow_the_schedule():
     fits = []
     for _ in range(11):
         query = policy.ask()
-        fits.append(policy._due(0))
+        fits.append(policy.surrogate.due(0))
         policy.tell(query, hill(query.x))
     assert fits == [None, 1, 1, 1, 1, 5, 5, 5, 5, 9, 9]
 
@@ -228,8 +228,8 @@ def test_only_measured_points_are_values_to_beat(domain):
     policy.tell([0.0], 1.0)
     policy.tell([1.0], 2.0)
     policy.ask(2)
-    with policy._hallucinated() as belief:
-        assert policy._target(belief)[0] == pytest.approx(2.0, abs=1e-3)
+    with policy.view().hallucinated() as belief:
+        assert policy.rule.target(policy.view(), belief)[0] == pytest.approx(2.0, abs=1e-3)
 
 
 @pytest.mark.parametrize("domain", [Box([(0.0, 1.0)]), Candidates(np.linspace(0, 1, 30))], ids=["box", "candidates"])

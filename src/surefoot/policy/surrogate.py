@@ -127,7 +127,7 @@ class Surrogate:
     ) -> None:
         self.trials, self.domain, self.gp, self.stream = trials, trials.domain, gp, stream
         self.rows = Rows(trials) if rows is None else rows
-        self.fitter = gp.fit if fitter is None else fitter
+        self.fitter = fitter
         self.candidates = candidates
         self._fit_at: int | None = None  # number of measurements at the last fit that an ask made
         self._scanned = 0  # events already accounted for in _fit_at
@@ -156,7 +156,8 @@ class Surrogate:
         if at not in self._fits:
             X, y, noise = self.rows.data()
             end = self.rows.span(at)
-            found = self.fitter(X[:end], y[:end], None if noise is None else noise[:end], rng=self.stream("fit", at))
+            fitter = self.gp.fit if self.fitter is None else self.fitter
+            found = fitter(X[:end], y[:end], None if noise is None else noise[:end], rng=self.stream("fit", at))
             self._fits = {**{key: gp for key, gp in self._fits.items() if key == self._fit_at}, at: found}
         return self._fits[at]
 

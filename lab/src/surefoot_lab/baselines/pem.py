@@ -161,7 +161,7 @@ class PEMBO(TransferPolicy):
 
     def _recommend(self) -> Recommendation:
         rows = self.trials.rows
-        mean, std = self.rule.posterior(rows, self.data()[1])
+        mean, std = self.rule.posterior(rows, self.trials.data()[1])
         best = int(rows[np.argmax(mean[rows])])
         half = float(ndtri(0.5 + 0.5 * self.confidence) * std[best])
         return self._recommendation(

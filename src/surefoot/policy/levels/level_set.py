@@ -25,7 +25,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,22 +38,12 @@ from surefoot.loop.widths import Constant, Width, given_or
 from surefoot.policy.acquisition import Acquisition
 from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.levels.prices import Field
-from surefoot.policy.levels.sets import Ground, KnownNoise, LevelSets, lasting
+from surefoot.policy.levels.sets import Ground, KnownNoise, LevelSets, kept
 from surefoot.policy.plausible import refitted
 from surefoot.policy.surrogate import Surrogate
 from surefoot.policy.view import View
 
-__all__ = [
-    "GPLSE",
-    "Ambiguity",
-    "Bounds",
-    "Classes",
-    "Intersected",
-    "LevelPolicy",
-    "RandomLevelSet",
-    "Straddle",
-    "VarianceSampling",
-]
+__all__ = ["GPLSE", "Ambiguity", "Classes", "LevelPolicy", "RandomLevelSet", "Straddle", "VarianceSampling"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -79,93 +69,37 @@ class Ambiguity:
 
 
 class Spread:
-    """The standard deviation itself.
-
-    >>> Spread().value(np.array([1.0]), np.array([0.5]))
-    array([0.5])
-    """
+    """The standard deviation itself."""
 
     def value(self, mean: Array, std: Array) -> Array:
-        """Return the standard deviations, shape (m,)."""
         return std
 
     def slopes(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
-        """Return the standard deviations and their derivatives in mean and standard deviation."""
         return std, np.zeros_like(mean), np.ones_like(std)
-
-
-class Bounds:
-    """Lower and upper bounds at the ground: mean ± width · standard deviation.
-
-    Parameters
-    ----------
-    surrogate : Surrogate
-        What is believed.
-    ground : Ground
-        Where.
-    width : width
-        Standard deviations between the mean and a bound.
-    """
-
-    def __init__(self, surrogate: Surrogate, ground: Ground, width: Width) -> None:
-        self.surrogate, self.ground, self.width = surrogate, ground, width
-
-    def reach(self, belief: Belief, measured: int | None = None) -> float:
-        """Return the width after so many measurements; None: after all that were made."""
-        count = self.surrogate.trials.successes if measured is None else measured
-        dimension = self.ground.domain.dimension
-        return self.width(count + 1, size=len(self.ground), dimension=dimension, gain=belief.information_gain)
-
-    def latest(self, belief: Belief, measured: int | None = None) -> tuple[Array, Array]:
-        """Return the bounds of one belief."""
-        mean, std = self.ground.predict(belief)
-        half = self.reach(belief, measured) * std
-        return mean - half, mean + half
-
-    def __call__(self) -> tuple[Array, Array]:
-        """Return the bounds given all measurements."""
-        return self.latest(self.surrogate.believe())
-
-
-class Intersected(Bounds):
-    """The same, intersected over all beliefs so far: C_t = C_{t−1} ∩ [μ ± β^(1/2) σ]. They follow from the data."""
-
-    _met: tuple[int, Array, Array] | None = None
-
-    def __call__(self) -> tuple[Array, Array]:
-        count = self.surrogate.trials.successes
-        if self._met is None or not count - 1 <= self._met[0] <= count:
-            self._met = self._meet_again(count - 1)
-        if self._met[0] < count:
-            self._met = self._narrowed(count, self._met, self.surrogate.believe())
-        return self._met[1:]
-
-    def _meet_again(self, count: int) -> tuple[int, Array, Array]:
-        """The bounds after ``count`` measurements and before them."""
-        size = len(self.ground)
-        met = (count, np.full(size, -np.inf), np.full(size, np.inf))
-        for measured, belief in enumerate(self.surrogate.history(count)):
-            met = self._narrowed(measured, met, belief)
-        return count, *met[1:]
-
-    def _narrowed(self, count: int, met: tuple[int, Array, Array], belief: Belief) -> tuple[int, Array, Array]:
-        lower, upper = self.latest(belief, count)
-        return count, np.maximum(met[1], lower), np.minimum(met[2], upper)
 
 
 class Classes:
     """What is known of each point of the ground, given the measurements and the notes of the queries.
 
-    Parameters
-    ----------
-    sets : LevelSets
-        How points are classified; the sets themselves are not used.
-    bounds : Bounds
-        By which bounds.
+    ``sets`` holds the options of the classification, ``width`` gives the bounds that classify.
     """
 
-    def __init__(self, sets: LevelSets, bounds: Bounds) -> None:
-        self.sets, self.bounds, self.ground = sets, bounds, bounds.ground
+    def __init__(self, sets: LevelSets, surrogate: Surrogate, ground: Ground, width: Width) -> None:
+        self.sets, self.surrogate, self.ground, self.width = sets, surrogate, ground, width
+
+    def reach(self, belief: Belief) -> float:
+        """Return how many standard deviations the bounds reach."""
+        return self.ground.deviations(self.width, belief, self.surrogate.trials.successes)
+
+    def latest(self, belief: Belief) -> tuple[Array, Array]:
+        """Return the bounds of one belief: mean ± width · standard deviation."""
+        mean, std = self.ground.predict(belief)
+        half = self.reach(belief) * std
+        return mean - half, mean + half
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Return the bounds given all measurements."""
+        return self.latest(self.surrogate.believe())
 
     def decided(self) -> LevelSets:
         """Return the sets given all measurements."""
@@ -175,6 +109,28 @@ class Classes:
         """Return the threshold, or its best estimate."""
         known = self.sets.threshold
         return self.sets.estimate(self.ground.predict(belief)[0]) if known is None else known
+
+
+class Intersected(Classes):
+    """The same by bounds intersected over all beliefs so far, C_t = C_{t−1} ∩ [μ ± β^(1/2) σ], which the data give."""
+
+    _met: tuple[int, Array, Array] | None = None
+
+    def bounds(self) -> tuple[Array, Array]:
+        count = self.surrogate.trials.successes
+        if self._met is None or not count - 1 <= self._met[0] <= count:
+            self._met = (count - 1, np.full(len(self.ground), -np.inf), np.full(len(self.ground), np.inf))
+            for measured, belief in enumerate(self.surrogate.history(count - 1)):
+                self._meet(measured, belief)
+        if self._met[0] < count:
+            self._meet(count, self.surrogate.believe())
+        return self._met[1:]
+
+    def _meet(self, count: int, belief: Belief) -> None:
+        """Narrow the bounds by those of the belief after ``count`` measurements."""
+        (mean, std), (_, lower, upper) = self.ground.predict(belief), cast(tuple[int, Array, Array], self._met)
+        half = self.ground.deviations(self.width, belief, count) * std
+        self._met = (count, np.maximum(lower, mean - half), np.minimum(upper, mean + half))
 
 
 class LevelRule(ABC):
@@ -209,28 +165,20 @@ class Scored(LevelRule):
 
 
 class MostAmbiguous(LevelRule):
-    """GP-LSE: the undecided point whose bounds reach furthest across the threshold.
-
-    Parameters
-    ----------
-    classes : Classes
-        What is known of each point.
-    intersect : bool
-        Whether the bounds of points under way are intersected with those that were met before.
-    """
+    """GP-LSE: the undecided point whose bounds reach furthest across the threshold; of intersected bounds, or not."""
 
     def __init__(self, classes: Classes, intersect: bool) -> None:
         super().__init__(classes)
         self.intersect = intersect
 
     def point(self, view: View, sets: LevelSets) -> Proposal:
-        ground, bounds = self.classes.ground, self.classes.bounds
-        met = bounds() if self.intersect else (np.array(-np.inf), np.array(np.inf))
+        ground, met = self.classes.ground, self.classes.bounds() if self.intersect else None
         with view.hallucinated() as belief:
             if not (self.intersect or sets.threshold is None or view.domain.listed):
-                return view.best(belief, Ambiguity(sets.threshold, bounds.reach(belief)))
-            lower, upper = bounds.latest(belief)
-        lower, upper = np.maximum(lower, met[0]), np.minimum(upper, met[1])
+                return view.best(belief, Ambiguity(sets.threshold, self.classes.reach(belief)))
+            lower, upper = self.classes.latest(belief)
+        if met is not None:
+            lower, upper = np.maximum(lower, met[0]), np.minimum(upper, met[1])
         low, high = sets.span(lower, upper)
         if sets.fraction is None:  # x_t = argmax min(ucb_t(x) − h, h − lcb_t(x)) over the undecided x
             values, among = np.minimum(upper - low, high - lower), sets.undecided
@@ -296,7 +244,7 @@ class LevelPolicy(ModelPolicy):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, **options)
-        self.monotone = lasting(monotone, self.gp)
+        self.monotone = kept(monotone, self.gp)
         followed = Ground(self.trials, points, self.stream)
         rows = KnownNoise(self.trials, followed, noise)
         self.surrogate = Surrogate(self.trials, self.gp, self.stream, rows=rows, device=device)
@@ -304,7 +252,7 @@ class LevelPolicy(ModelPolicy):
         self.width = given_or(width, Constant(3.0))
         sets = LevelSets.over(0, threshold=threshold, fraction=fraction, accuracy=accuracy, monotone=self.monotone)
         self.threshold, self.fraction, self.accuracy = threshold, fraction, accuracy
-        self.classes = Classes(sets, Bounds(self.surrogate, followed, self.width))
+        self.classes = Classes(sets, self.surrogate, followed, self.width)
 
     @property
     def ground(self) -> Array:
@@ -368,7 +316,7 @@ class GPLSE(LevelPolicy):
             )
         self.intersect = intersect
         if intersect:
-            self.classes.bounds = Intersected(self.surrogate, self.classes.ground, self.width)
+            self.classes = Intersected(self.classes.sets, self.surrogate, self.classes.ground, self.width)
         self.rule = MostAmbiguous(self.classes, intersect)
 
 

@@ -185,12 +185,7 @@ class Prices:
 
 
 def last_point(trials: Trials) -> Array | None:
-    """Return where the last measurement was made, None before the first.
-
-    >>> from surefoot import RandomSearch
-    >>> last_point(RandomSearch(Candidates([0.0]), seed=0).trials) is None
-    True
-    """
+    """Return where the last measurement was made, None before the first."""
     return trials.observations[-1].x if trials.observations else None
 
 

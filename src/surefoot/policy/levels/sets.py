@@ -32,11 +32,12 @@ from surefoot.domain.ranking import argmax
 from surefoot.domain.search import EXHAUSTIVE
 from surefoot.loop.trials import Trials
 from surefoot.loop.types import LevelSet, Observation, Proposal, Query
+from surefoot.loop.widths import Width
 from surefoot.policy.levels.prices import Fidelity, Field, checked_field, numbers_at
 from surefoot.policy.surrogate import Rows, Stream
 from surefoot.policy.view import View
 
-__all__ = ["Ground", "KnownNoise", "LevelSets", "Memory", "lasting"]
+__all__ = ["Ground", "KnownNoise", "LevelSets", "Memory", "kept"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -144,11 +145,7 @@ class LevelSets:
         return cls(np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_), **options)
 
     def recalling(self, memory: Memory) -> LevelSets:
-        """Return the sets of these options as the queries so far have decided them.
-
-        >>> LevelSets.over(0, threshold=0.0).recalling(Memory.of(2).after({"below": [[0, 1]]})).undecided
-        array([False,  True])
-        """
+        """Return the sets of these options as the queries so far have decided them."""
         return replace(self, above=memory.above, below=memory.below)
 
     @property
@@ -201,33 +198,15 @@ class LevelSets:
         return LevelSet(self.above, self.below, self.undecided, rule, points, middle, mean >= middle)
 
 
-def lasting(monotone: bool | None, gp: GP) -> bool:
-    """Return whether what is decided stays decided; None: unless the belief is refitted.
-
-    >>> lasting(None, GP()), lasting(None, GP().refit(5))
-    (True, False)
-    """
+def kept(monotone: bool | None, gp: GP) -> bool:
+    """Return whether what is decided stays decided; None: unless the belief is refitted."""
     if monotone not in (True, False, None):
         raise ValueError(f"monotone must be True, False or None, got {monotone!r}")
     return gp.every is None if monotone is None else monotone
 
 
 class Ground:
-    """The points that are followed, and what the queries so far have decided of them.
-
-    Parameters
-    ----------
-    trials : Trials
-        What was asked and told.
-    count : int
-        How many Sobol points stand for a box.
-    stream : callable
-        The policy's keyed streams.
-
-    >>> from surefoot import GPLSE, Box
-    >>> len(GPLSE(Box([(0.0, 1.0)]), threshold=0.5, points=64, seed=0).ground)
-    64
-    """
+    """The points that are followed, ``count`` of them on a box, and what the queries so far have decided of them."""
 
     def __init__(self, trials: Trials, count: int, stream: Stream) -> None:
         self.trials, self.domain, self.stream = trials, trials.domain, stream
@@ -259,6 +238,10 @@ class Ground:
     def predict(self, belief: Belief) -> tuple[Array, Array]:
         """Return mean and standard deviation at the points, shape (n,) each."""
         return belief.predict(self.at)
+
+    def deviations(self, width: Width, belief: Belief, measured: int) -> float:
+        """Return how many standard deviations a width reaches at the points after so many measurements."""
+        return width(measured + 1, size=len(self), dimension=self.domain.dimension, gain=belief.information_gain)
 
     def taken(self, view: View, X: Array | None = None) -> Mask:
         """Return which of the points must not be asked now; or which of others, X (m, d), of a domain without rows."""

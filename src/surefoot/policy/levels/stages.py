@@ -1,25 +1,24 @@
 """Where TruVaR stands: epoch, target and sets, derived from the measurements and from the notes of the queries.
 
 The bookkeeping of :mod:`surefoot.policy.levels.truvar`: lines 4 to 6 of Algorithms 3 and 5, with the updates of
-Algorithms 4 and 6. What the sets M, H and L are depends on the goal, :class:`Maximum` or :class:`Level`.
+Algorithms 4 and 6. What the sets M, H and L are depends on the goal, :class:`Maximum` or :class:`Threshold`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from surefoot.belief.protocol import Belief
 from surefoot.loop.widths import Width
 from surefoot.policy.levels.sets import Ground, LevelSets, Memory
 from surefoot.policy.surrogate import Surrogate
 
-__all__ = ["FINEST", "Goal", "Level", "Maximum", "Stage", "Stages"]
+__all__ = ["FINEST", "Maximum", "Stage", "Stages", "Threshold"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -56,22 +55,6 @@ class Stage:
         return self.width * float(std[self.summed].max()) if self.summed.any() else math.inf
 
 
-class Goal(Protocol):
-    """Which points matter."""
-
-    def sets(self, memory: Memory, lower: Array, upper: Array) -> tuple[Mask, Mask, Mask, Mask]:
-        """Return M, the points to sum over, H and L, given what was decided before and bounds at all points."""
-
-    def keeps(self, mean: Any, half: Any) -> Any:
-        """Tell which points would still matter, given their means and half-widths after a measurement."""
-
-    def interest(self, mean: Array, half: Array) -> Array:
-        """Return how much points matter."""
-
-    def span(self, lower: Array, upper: Array) -> tuple[float, float]:
-        """Return between which values points matter, given bounds at all points."""
-
-
 class Maximum:
     """Find the maximum: possible maximizers matter, and what is excluded counts as below."""
 
@@ -79,25 +62,29 @@ class Maximum:
         self.monotone = monotone
 
     def sets(self, memory: Memory, lower: Array, upper: Array) -> tuple[Mask, Mask, Mask, Mask]:
+        """Return M, the points to sum over, H and L, given what was decided before and bounds at all points."""
         among = ~memory.below if self.monotone else np.ones(lower.size, dtype=np.bool_)
         potential = among & (upper >= lower[among].max())  # (3.4), where ≤ is printed
         return potential, potential, np.zeros_like(potential), ~potential
 
     def keeps(self, mean: Any, half: Any) -> Any:
+        """Tell which points would still matter, given their means and half-widths after a measurement."""
         return mean + half >= array_namespace(half).max(mean - half, axis=0)
 
     def interest(self, mean: Array, half: Array) -> Array:
+        """Return how much points matter."""
         return mean + half
 
     def span(self, lower: Array, upper: Array) -> tuple[float, float]:
+        """Return between which values points matter, given bounds at all points."""
         return float(lower.max()), math.inf
 
 
-class Level:
-    """Classify by a threshold: undecided points matter."""
+class Threshold:
+    """Classify by a threshold, with the methods of :class:`Maximum`: undecided points matter."""
 
     def __init__(self, levels: LevelSets) -> None:
-        self.levels, self.span = levels, levels.span
+        self.levels, self.monotone, self.span = levels, levels.monotone, levels.span
 
     def sets(self, memory: Memory, lower: Array, upper: Array) -> tuple[Mask, Mask, Mask, Mask]:
         sets = self.levels.recalling(memory).updated(lower, upper)  # (3.6) to (3.8)
@@ -113,24 +100,18 @@ class Level:
         return half - np.abs(mean - self.levels.estimate(mean))
 
 
+@dataclass(eq=False)
 class Stages:
     """The schedule of epochs; its options are those of :class:`~surefoot.policy.levels.truvar.TruVaR`."""
 
-    def __init__(
-        self,
-        surrogate: Surrogate,
-        ground: Ground,
-        goal: Goal,
-        *,
-        monotone: bool,
-        scale: float,
-        width: Width | None,
-        target: float,
-        ratio: float,
-        slack: float,
-    ) -> None:
-        self.surrogate, self.ground, self.goal, self.monotone = surrogate, ground, goal, monotone
-        self.scale, self.width, self.target, self.ratio, self.slack = scale, width, target, ratio, slack
+    surrogate: Surrogate
+    ground: Ground
+    goal: Maximum | Threshold
+    scale: float
+    width: Width | None
+    target: float
+    ratio: float
+    slack: float
 
     def now(self) -> Stage:
         """Return where the algorithm stands after all measurements."""
@@ -140,7 +121,10 @@ class Stages:
         first = self.target * math.sqrt(float(prior[0]))  # η_(1), in prior standard deviations
         epoch, start = memory.epoch, memory.start
         while True:  # one measurement can reach several targets, where a single "if" is printed
-            width = self.deviations(start, belief)  # β_(i)^½
+            if self.width is None:  # β_(i) = a log(|D| t_(i)²), of the first round of the epoch
+                width = math.sqrt(self.scale * math.log(max(len(self.ground), 2) * start**2))
+            else:
+                width = self.ground.deviations(self.width, belief, rounds)
             eta = first * self.ratio ** (epoch - 1)  # η_(i) = r η_(i−1)
             half = width * std
             stage = Stage(epoch, start, width, eta, *self.goal.sets(memory, mean - half, mean + half))  # line 4, (3.3)
@@ -149,13 +133,5 @@ class Stages:
             epoch, start = epoch + 1, rounds + 1  # line 6
 
     def reached(self, stage: Stage, std: Array) -> bool:
-        """Whether the target of a stage is reached: line 5, max β_(i)^½ σ_t(x) ≤ (1 + δ̄) η_(i)."""
+        """Tell whether the target of a stage is reached: line 5, max β_(i)^½ σ_t(x) ≤ (1 + δ̄) η_(i)."""
         return stage.worst(std) <= (1.0 + self.slack) * stage.eta * ROUNDED
-
-    def deviations(self, start: int, belief: Belief) -> float:
-        """Return β^(1/2): a log(|D| t²) of the first round of an epoch, or what ``width`` says in this round."""
-        size = len(self.ground)
-        if self.width is None:
-            return math.sqrt(self.scale * math.log(max(size, 2) * start**2))
-        rounds = self.surrogate.trials.successes + 1
-        return self.width(rounds, size=size, dimension=self.ground.domain.dimension, gain=belief.information_gain)

@@ -49,8 +49,8 @@ from surefoot.loop.widths import RKHS, Finite, Width, given_or
 from surefoot.policy.acquisition import BeliefScore
 from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.levels.prices import Fidelity, Field, Prices, last_point
-from surefoot.policy.levels.sets import Ground, KnownNoise, LevelSets, lasting
-from surefoot.policy.levels.stages import FINEST, Goal, Level, Maximum, Stage, Stages
+from surefoot.policy.levels.sets import Ground, KnownNoise, LevelSets, kept
+from surefoot.policy.levels.stages import FINEST, Maximum, Stage, Stages, Threshold
 from surefoot.policy.plausible import refitted
 from surefoot.policy.start import Start
 from surefoot.policy.surrogate import Surrogate
@@ -68,19 +68,7 @@ RADII = (0.1, 0.02, 0.004)  # in units of the domain's extent
 
 
 class TruncatedVariance:
-    """Measure what takes most truncated variance, per unit of cost, out of the points that matter.
-
-    Parameters
-    ----------
-    stages : Stages
-        M_{t−1}, β_(i) and η_(i).
-    noise : KnownNoise
-        What a measurement has at each point, or at each fidelity.
-    prices : Prices
-        What it costs.
-    among, anticipate
-        As in :class:`TruVaR`.
-    """
+    """Measure what takes most truncated variance, per unit of cost, out of the points that matter."""
 
     def __init__(self, stages: Stages, noise: KnownNoise, prices: Prices, among: str | int, anticipate: bool) -> None:
         self.stages, self.noise, self.prices, self.among, self.anticipate = stages, noise, prices, among, anticipate
@@ -95,7 +83,7 @@ class TruncatedVariance:
             columns = self.columns(lowered, mean, std, taken)
             search = self._listed if view.domain.listed else self._refined
             proposal = search(view, belief, lowered, taken, columns)
-        note = self.ground.memory.note(stage.above, stage.below) if self.stages.monotone else {}
+        note = self.ground.memory.note(stage.above, stage.below) if self.stages.goal.monotone else {}
         return replace(proposal, note={**note, "epoch": stage.epoch, "start": stage.start})
 
     def scores(self, trials: Trials, look: Lookahead, stage: Stage, X: Array, rows: Indices | None) -> Array:
@@ -305,7 +293,7 @@ class TruVaR(ModelPolicy):
         self.target, self.slack = not_negative(target, "target"), not_negative(slack, "slack")
         self.ratio = open_unit(ratio, "ratio")
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
-        self.monotone = lasting(monotone, self.gp)
+        self.monotone = kept(monotone, self.gp)
         if monotone is None:
             self.monotone &= self.scale >= 2.0 if width is None else isinstance(width, (Finite, RKHS))
         self.prices = Prices(domain, cost=cost, fidelities=fidelities)
@@ -320,18 +308,9 @@ class TruVaR(ModelPolicy):
         self._sets = None
         if goal == "level":
             self._sets = LevelSets.over(0, threshold=threshold, fraction=fraction, monotone=self.monotone)
-        matters: Goal = Maximum(self.monotone) if self._sets is None else Level(self._sets)
-        self.stages = Stages(
-            self.surrogate,
-            followed,
-            matters,
-            monotone=self.monotone,
-            scale=self.scale,
-            width=self.width,
-            target=self.target,
-            ratio=self.ratio,
-            slack=self.slack,
-        )
+        matters = Maximum(self.monotone) if self._sets is None else Threshold(self._sets)
+        schedule = (self.scale, self.width, self.target, self.ratio, self.slack)
+        self.stages = Stages(self.surrogate, followed, matters, *schedule)
         self.start = Purchased(self.start, self.prices)
         self.rule = TruncatedVariance(self.stages, rows, self.prices, self.among, self.anticipate)
 
@@ -387,8 +366,7 @@ class TruVaR(ModelPolicy):
         if self._sets is None:
             return self._most_promising(self._best_estimate(belief, mean), "highest posterior mean")
         stage = self.stages.now()
-        half = stage.width * std
-        sets = replace(self._sets, above=stage.above, below=stage.below)
+        half, sets = stage.width * std, replace(self._sets, above=stage.above, below=stage.below)
         return sets.answer(self.ground, mean.copy(), mean - half, mean + half)
 
     def _best_estimate(self, belief: Belief, mean: Array) -> Array:

@@ -28,7 +28,6 @@ from surefoot import (
     MissingExtra,
     NotSupported,
     Paths,
-    RandomLevelSet,
     RandomSearch,
     RobustReport,
     Space,
@@ -224,12 +223,10 @@ def test_a_search_that_has_nowhere_to_go():
 @pytest.mark.parametrize(
     "policy",
     [
-        lambda: TruVaR(LINE, gp=GAUSS, seed=0),
-        lambda: RandomLevelSet(LINE, threshold=0.0, gp=GAUSS, seed=0),
         lambda: EntropySearch(LINE, gp=GAUSS, seed=0),
         lambda: MacroGPO(ROAD, gp=GAUSS, seed=0),
     ],
-    ids=["TruVaR", "RandomLevelSet", "EntropySearch", "MacroGPO"],
+    ids=["EntropySearch", "MacroGPO"],
 )
 def test_a_rule_that_scores_no_point(policy):
     made = policy()

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import surefoot
 from surefoot import GP, GPLSE, SE, Box, Candidates, LevelSet, Policy, RandomLevelSet, Straddle, VarianceSampling
 from surefoot.errors import NoData, NotSupported
-from surefoot.policy.levels.level_set import LevelSets
-from surefoot.policy.levels.sets import Memory
+from surefoot.policy.levels.sets import LevelSets, Memory
 
 GRID = Candidates(np.linspace(0.0, 1.0, 80))
 PRIOR = GP(SE(0.15), noise=1e-4)
@@ -150,12 +149,11 @@ def test_intersected_intervals_are_those_of_all_beliefs_so_far(domain):
         mean, std = policy.posterior().predict(points)
         lower, upper = np.maximum(lower, mean - 3 * std), np.minimum(upper, mean + 3 * std)
         query = policy.ask()
-        np.testing.assert_allclose(policy._met[1], lower, atol=1e-7)
-        np.testing.assert_allclose(policy._met[2], upper, atol=1e-7)
+        np.testing.assert_allclose(policy.classes.bounds(), (lower, upper), atol=1e-7)
         policy.tell(query, float(np.interp(query.x[0], GRID.points[:, 0], f)) + 0.1 * step)
     twin = Policy.from_state(policy.state())  # has to meet all of them again
     assert twin.ask() == policy.ask()
-    assert np.array_equal(twin._met[1], policy._met[1])
+    assert np.array_equal(twin.classes.bounds(), policy.classes.bounds())
 
 
 def test_the_rules_rank_as_they_should():

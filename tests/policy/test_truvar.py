@@ -37,7 +37,7 @@ def printed(policy: TruVaR, level: float, noise: float | np.ndarray = PRIOR.nois
     X, y, variances = policy.data()
     posterior = policy.gp.condition(X, y, variances)
     P = policy.domain.points
-    stage = policy._stage(policy._believe())
+    stage = policy.stages.now()
     cov = posterior.cov(P)
     var = np.diag(cov)
     after = var[:, None] - cov**2 / (var + noise)  # after[x̄, x]
@@ -46,10 +46,9 @@ def printed(policy: TruVaR, level: float, noise: float | np.ndarray = PRIOR.nois
 
 
 def scores(policy: TruVaR, **options) -> np.ndarray:
-    belief = policy._believe()
-    stage = policy._stage(belief)
-    look = Lookahead(belief, np.flatnonzero(stage.summed))
-    return policy._scores(look, stage, None, policy.ground, np.arange(len(policy.ground)))
+    stage = policy.stages.now()
+    look = Lookahead(policy.surrogate.believe(), np.flatnonzero(stage.summed))
+    return policy.rule.scores(policy.trials, look, stage, policy.ground, np.arange(len(policy.ground)))[0]
 
 
 # -- the rule ---------------------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def test_a_single_point_that_matters_is_learnt_through_its_most_correlated_neigh
     points = Candidates(np.array([[0.0], [0.3], [2.0]]))
     gp = GP(SE(1.0), noise=1e-3)
     policy = TruVaR(points, gp=gp, target=0.0, noise=np.array([10.0, 1e-3, 1e-3]), seed=0)
-    look = Lookahead(policy._believe(), [0])
+    look = Lookahead(policy.surrogate.believe(), [0])
     gains = look.gains(noise=policy.noise[None])[0]
     k = gp.kernel(points.points)[0]
     np.testing.assert_allclose(gains, k**2 / (1.0 + policy.noise))
@@ -129,8 +128,8 @@ def test_pure_variance_sampling_of_the_restricted_argmax():
     assert M[policy.ask().index]
     few = TruVaR(GRID, gp=PRIOR, among=3, seed=0)
     follow(few, f, 6)
-    stage = few._stage(few._believe())
-    mean, std = few._at_ground(few._believe())
+    stage = few.stages.now()
+    mean, std = few.stages.ground.predict(few.surrogate.believe())
     top = np.argsort(-(mean + stage.width * std))[:3]
     assert few.ask().index in top
 
@@ -139,8 +138,8 @@ def test_anticipation_drops_the_points_that_a_measurement_would_decide():
     for goal in ({}, {"goal": "level", "threshold": 0.3}):
         policy = TruVaR(GRID, gp=PRIOR, anticipate=True, seed=0, **goal)
         follow(policy, draw(3), 8)
-        belief = policy._believe()
-        stage = policy._stage(belief)
+        belief = policy.surrogate.believe()
+        stage = policy.stages.now()
         M, level = np.flatnonzero(stage.potential), policy.eta**2
         mean, var = belief.mean[M], stage.beta * belief.var[M]
         expected = np.empty(GRID.size)
@@ -159,8 +158,8 @@ def test_the_implicit_threshold_sums_over_possible_maximizers_too():
     policy = TruVaR(GRID, goal="level", fraction=0.5, gp=PRIOR, seed=0)
     f = draw(4)
     follow(policy, f, 25)
-    stage = policy._stage(policy._believe())
-    mean, std = policy._at_ground(policy._believe())
+    stage = policy.stages.now()
+    mean, std = policy.stages.ground.predict(policy.surrogate.believe())
     lower, upper = mean - stage.width * std, mean + stage.width * std
     assert np.array_equal(stage.above, lower > 0.5 * upper.max())
     assert np.array_equal(stage.below, upper < 0.5 * lower.max())
@@ -304,7 +303,7 @@ def test_unequal_noise_enters_the_look_ahead_and_the_belief():
     policy.tell(GRID.points[right], 1.0)
     policy.tell(GRID.points[0], Outcome(1.0, noise=0.5))  # a measurement's own noise counts
     assert policy.data()[2].tolist() == [4.0, 0.5]
-    assert policy._believe().var[right] == pytest.approx(0.8, abs=0.01)
+    assert policy.surrogate.believe().var[right] == pytest.approx(0.8, abs=0.01)
     np.testing.assert_allclose(scores(policy), printed(policy, 1.0, noise), atol=1e-9)
 
 
@@ -401,8 +400,8 @@ def test_a_batch_is_greedy_with_virtual_measurements_and_the_sets_as_they_are():
     f = draw(10)
     policy = TruVaR(GRID, gp=PRIOR, seed=0)
     follow(policy, f, 10)
-    belief = policy._believe().copy()
-    stage = policy._stage(belief)
+    belief = policy.surrogate.believe().copy()
+    stage = policy.stages.now()
     rows, expected, eta = np.flatnonzero(stage.summed), [], stage.eta
     for _ in range(5):
         while (stage.width * belief.std[rows]).max() <= eta * (1 + 1e-9):

@@ -44,8 +44,8 @@ def test_after_an_epoch_only_nearly_optimal_or_nearly_critical_points_are_left(s
     before = np.ones(LINE.size, dtype=bool)
     for _ in range(25):
         tell(policy, f, rng)
-        stage = policy._stage(policy._believe())
-        mean, std = policy._at_ground(policy._believe())
+        stage = policy.stages.now()
+        mean, std = policy.stages.ground.predict(policy.surrogate.believe())
         if (np.abs(f - mean) > stage.width * std).any():
             return  # the bounds failed: nothing is promised
         M, ended = stage.potential, stage.eta / ratio
@@ -109,8 +109,8 @@ def test_the_excess_variance_falls_by_what_was_promised(seed):
     policy = TruVaR(LINE, gp=gp, scale=2.0, seed=seed)
     previous = None
     for _ in range(15):
-        belief = policy._believe()
-        stage = policy._stage(belief)
+        belief = policy.surrogate.believe()
+        stage = policy.stages.now()
         rows = np.flatnonzero(stage.summed)
         left = np.maximum(stage.beta * belief.var[rows] - stage.eta**2, 0.0).sum()
         if previous is not None and previous[0] == stage.epoch:

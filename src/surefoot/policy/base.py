@@ -140,6 +140,14 @@ class ModelPolicy(Policy):
         """
         return not self.repeats or self.surrogate.exact
 
+    def data(self) -> tuple[Array, Array, Array]:
+        """Return points (n, d), values (n,) and noises (n,; NaN where not known) of successful measurements.
+
+        Each measured stop of a move is one of them.
+        """
+        X, y, given = super().data()
+        return X, y, self.surrogate.rows.noises(given)
+
     def posterior(self) -> Posterior:
         """Return the belief given all measurements, over encoded points; refitted if a refit is due.
 

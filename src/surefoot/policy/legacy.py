@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, ClassVar, Protocol, Unpack, cast
 
 import numpy as np
@@ -282,6 +283,11 @@ class ModelPolicy(Policy):
             X, y, noise = self._encoded()
             return self._fit(self._due(self._successes())).condition(X, y, noise)
         return cast(Posterior, self._believe()).copy()
+
+    @property
+    def surrogate(self) -> Any:
+        """What :mod:`surefoot.policy.plausible` reads of a belief."""
+        return SimpleNamespace(rows=SimpleNamespace(data=self._encoded))
 
     def _over_all_candidates(self, gp: GP) -> bool:
         """Whether the belief is kept at all candidates at once; a mixture of hyper-parameters has no such form."""

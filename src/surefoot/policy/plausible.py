@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from surefoot.belief.posterior import Posterior
 from surefoot.policy.base import ModelPolicy
@@ -26,7 +25,7 @@ WIDTH = 2.0  # standard deviations between the mean and a bound, under each of t
 ENOUGH = 2  # measurements for every hyper-parameter
 
 
-def refitted(policy: Any) -> bool:
+def refitted(policy: ModelPolicy) -> bool:
     """Whether a policy fits its belief to the measurements that the belief is to judge.
 
     >>> from surefoot import GP, GPUCB, Candidates
@@ -37,7 +36,7 @@ def refitted(policy: Any) -> bool:
     return policy.gp.every is not None
 
 
-def plausible(policy: Any) -> Iterator[Posterior]:
+def plausible(policy: ModelPolicy) -> Iterator[Posterior]:
     """Yield the belief in use and then others, all given all measurements; none while there are too few.
 
     Which ones follows from the policy's seed and the number of measurements. They are drawn only when they are asked
@@ -53,7 +52,7 @@ def plausible(policy: Any) -> Iterator[Posterior]:
     >>> len(list(plausible(policy)))
     9
     """
-    X, y, noise = policy.surrogate.rows.data() if isinstance(policy, ModelPolicy) else policy._encoded()
+    X, y, noise = policy.surrogate.rows.data()
     if len(y) < ENOUGH * len(policy.gp.names):
         return
     yield policy.posterior()

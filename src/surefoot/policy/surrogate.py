@@ -23,6 +23,8 @@ from surefoot.belief.listed import ListedPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.belief.protocol import Belief
 from surefoot.domain import Domain
+from surefoot.errors import NotSupported
+from surefoot.loop.device import placer
 from surefoot.loop.trials import Place, Trials
 
 __all__ = ["Data", "Fitter", "Rows", "Stream", "Surrogate", "imagined"]
@@ -73,8 +75,17 @@ class Rows:
 
     def data(self) -> Data:
         """Return all rows (n, e), their values (n,), and their noises or None."""
-        X, y, noise = self.trials.data()
+        X, y, given = self.trials.data()
+        noise = self.noises(given)
         return self.encode(X), y, None if np.isnan(noise).all() else noise
+
+    def noises(self, given: Array) -> Array:
+        """Return the noise variances of all measurements (n,), from those they brought; NaN is the belief's."""
+        return given
+
+    def unknown_noises(self) -> Sequence[float | None] | None:
+        """Return the noise variance of each of :attr:`Trials.unknown`, of which None is the belief's; None: all."""
+        return None
 
     def noisiest(self, gp: GP) -> float:
         """Return the largest variance that measurements may have under a belief."""
@@ -106,8 +117,8 @@ class Surrogate:
         What the belief sees of the trials.
     fitter : Fitter, optional
         How it is fitted; None: by ``gp.fit``.
-    candidates : array or tensor, optional
-        All candidates as a belief over a list keeps them; None: those of the domain.
+    device : str, optional
+        Where a belief over a list is kept: a torch device such as ``"cuda"``; None is NumPy.
 
     >>> from surefoot import GPUCB, Box
     >>> policy = GPUCB(Box([(0.0, 1.0)]), seed=0)
@@ -123,12 +134,15 @@ class Surrogate:
         *,
         rows: Rows | None = None,
         fitter: Fitter | None = None,
-        candidates: Any = None,
+        device: str | None = None,
     ) -> None:
+        if device is not None and not trials.domain.listed:
+            raise NotSupported(f"a device is of use on Candidates only, not on {type(trials.domain).__name__}")
         self.trials, self.domain, self.gp, self.stream = trials, trials.domain, gp, stream
         self.rows = Rows(trials) if rows is None else rows
         self.fitter = fitter
-        self.candidates = candidates
+        self.device = device
+        self._placed: Any = None
         self._fit_at: int | None = None  # number of measurements at the last fit that an ask made
         self._scanned = 0  # events already accounted for in _fit_at
         self._measured = 0
@@ -205,6 +219,16 @@ class Surrogate:
             return ListedPosterior(posterior, self.rows.encode(self.domain.enumerate()))
         return self.rows.facing(posterior)
 
+    def history(self, count: int) -> Iterator[Belief]:
+        """Yield what the prior believes after the first 0, 1, ..., ``count`` rows: one belief that grows."""
+        (X, y, noise), whole = self.rows.data(), self.whole(self.gp)
+        named = self.trials.rows if whole else X
+        known: Any = GridPosterior(self.gp, self._places()) if whole else self.gp.condition()
+        for n in range(count + 1):
+            if n:
+                known.append(named[n - 1], y[n - 1], None if noise is None else noise[n - 1])
+            yield known if whole else self.facing(known)
+
     def posterior(self) -> Posterior:
         """Return the belief over what it sees of points, refitted if a refit is due; the caller's own."""
         if self.whole(self.gp):
@@ -218,7 +242,10 @@ class Surrogate:
         return self.domain.listed and self.rows.listed and not (gp.members or gp.samples)
 
     def _places(self) -> Any:
-        return self.domain.enumerate() if self.candidates is None else self.candidates
+        """All candidates, where the belief is kept: brought there when they are needed first."""
+        if self._placed is None:
+            self._placed = placer(self.device)(self.domain.enumerate())
+        return self._placed
 
     @contextlib.contextmanager
     def hallucinated(self, noises: Sequence[float | None] | None = None) -> Iterator[Belief]:
@@ -227,9 +254,10 @@ class Surrogate:
         Parameters
         ----------
         noises : sequence of float or None, optional
-            Noise variance of each of :attr:`Trials.unknown <surefoot.loop.trials.Trials.unknown>`; None is the
-            belief's.
+            Noise variance of each of :attr:`Trials.unknown <surefoot.loop.trials.Trials.unknown>`, of which None is
+            the belief's; None: those that the rows know.
         """
+        noises = self.rows.unknown_noises() if noises is None else noises
         with imagined(self.believe(), self.domain, self.trials.unknown, noises) as belief:
             yield belief
 

@@ -2,8 +2,8 @@
 
 Question: which points have f(x) > h and which f(x) < h, for a known threshold h, or for h = ω · max f?
 
-:class:`LevelSets` is the bookkeeping: a point is *above* once its lower bound exceeds h, *below* once its upper bound
-falls short of h, and undecided until then. The rules differ in where they measure:
+:class:`~surefoot.policy.levels.sets.LevelSets` is the bookkeeping: a point is *above* once its lower bound exceeds h,
+*below* once its upper bound falls short of h, and undecided until then. The rules differ in where they measure:
 
 * :class:`GPLSE`: the undecided point of largest ambiguity min(ucb(x) − h, h − lcb(x)). With an implicit threshold, the
   widest interval among the undecided points and the possible maximizers, since shrinking the uncertainty of max f is
@@ -22,124 +22,31 @@ Cost of one ask: as :mod:`surefoot.policy.ucb.gp_ucb`. The answer is a :class:`~
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.arguments import not_negative, number, open_unit, positive
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
-from surefoot.domain.ranking import argmax
-from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal
-from surefoot.loop.types import LevelSet
+from surefoot.arguments import positive
+from surefoot.belief.protocol import Belief
+from surefoot.domain import Domain
+from surefoot.loop.types import Proposal
 from surefoot.loop.widths import Constant, Width, given_or
-from surefoot.policy.legacy import Acquisition, PosteriorScore
-from surefoot.policy.levels.sets import SetOptions, SetPolicy
+from surefoot.policy.acquisition import Acquisition
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.levels.prices import Field
+from surefoot.policy.levels.sets import Ground, KnownNoise, LevelSets, kept
 from surefoot.policy.plausible import refitted
+from surefoot.policy.surrogate import Surrogate
+from surefoot.policy.view import View
 
-__all__ = ["GPLSE", "Ambiguity", "LevelPolicy", "LevelSets", "RandomLevelSet", "Straddle", "VarianceSampling"]
+__all__ = ["GPLSE", "Ambiguity", "Classes", "LevelPolicy", "RandomLevelSet", "Straddle", "VarianceSampling"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class LevelSets:
-    """Which points lie above the threshold, which below, and which may lie on either side.
-
-    Parameters
-    ----------
-    above, below : boolean array of shape (n,)
-        What is decided so far.
-    threshold : float, optional
-        The threshold h; or else
-    fraction : float, optional
-        ω, for the implicit threshold h = ω · max f. Only bounds on h are known then: ω max lcb and ω max ucb.
-    accuracy : float
-        ε: an error up to this does not matter.
-    monotone : bool
-        Whether what is decided stays decided.
-
-    >>> sets = LevelSets.over(3, threshold=1.0).updated(np.array([1.1, 0.5, 0.0]), np.array([2.0, 1.5, 0.9]))
-    >>> sets.above, sets.undecided
-    (array([ True, False, False]), array([False,  True, False]))
-    """
-
-    above: Mask
-    below: Mask
-    threshold: float | None = None
-    fraction: float | None = None
-    accuracy: float = 0.0
-    monotone: bool = True
-
-    def __post_init__(self) -> None:
-        if (self.threshold is None) == (self.fraction is None):
-            raise ValueError(f"give either threshold or fraction, got {self.threshold!r} and {self.fraction!r}")
-        if self.threshold is not None and not math.isfinite(number(self.threshold)):
-            raise ValueError(f"threshold must be finite, got {self.threshold!r}")
-        if self.fraction is not None:
-            open_unit(self.fraction, "fraction")
-        not_negative(self.accuracy, "accuracy")
-
-    @classmethod
-    def over(cls, size: int, **options: Any) -> LevelSets:
-        """Return the sets over ``size`` points of which nothing is known.
-
-        >>> LevelSets.over(2, fraction=0.8).undecided
-        array([ True,  True])
-        """
-        return cls(np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_), **options)
-
-    @property
-    def undecided(self) -> Mask:
-        """The points that may lie on either side."""
-        return ~(self.above | self.below)
-
-    def span(self, lower: Array, upper: Array) -> tuple[float, float]:
-        """Return the lowest and the highest value the threshold may have, given bounds at all points.
-
-        >>> LevelSets.over(2, fraction=0.5).span(np.array([0.0, 1.0]), np.array([3.0, 2.0]))
-        (0.5, 1.5)
-        """
-        if self.fraction is None:
-            return cast(float, self.threshold), cast(float, self.threshold)
-        return self.fraction * float(lower.max()), self.fraction * float(upper.max())
-
-    def updated(self, lower: Array, upper: Array) -> LevelSets:
-        """Return the sets after new bounds at all points, each of shape (n,).
-
-        >>> sets = LevelSets.over(1, threshold=0.0).updated(np.array([0.5]), np.array([1.0]))
-        >>> sets.updated(np.array([-1.0]), np.array([1.0])).above  # decided stays decided
-        array([ True])
-        """
-        low, high = self.span(lower, upper)
-        above = lower + self.accuracy > high
-        below = (upper - self.accuracy < low) & ~above
-        if self.monotone:
-            free = self.undecided
-            above, below = self.above | (above & free), self.below | (below & free)
-        return replace(self, above=above, below=below)
-
-    def answer(self, points: Array, mean: Array, lower: Array, upper: Array) -> LevelSet:
-        """Return the answer, with the best guess by posterior mean for all points.
-
-        >>> mean = np.array([2.0, 3.0])
-        >>> sets = LevelSets.over(2, threshold=9.0).updated(mean - 1.0, mean + 1.0)
-        >>> sets.answer(np.zeros((2, 1)), mean, mean - 1.0, mean + 1.0).rule
-        'confidence bounds; every point lies below the threshold 9'
-        """
-        middle = self.span(lower, upper)[0] if self.fraction is None else self.fraction * float(mean.max())
-        rule = "confidence bounds"
-        for side, known in (("above", self.above), ("below", self.below)):
-            if known.all():
-                rule += f"; every point lies {side} the threshold {middle:.6g}"
-        return LevelSet(self.above, self.below, self.undecided, rule, points, middle, mean >= middle)
 
 
 class Ambiguity:
@@ -161,7 +68,7 @@ class Ambiguity:
         return self.value(mean, std), -np.sign(mean - self.threshold), np.full_like(std, self.width)
 
 
-class _Spread:
+class Spread:
     """The standard deviation itself."""
 
     def value(self, mean: Array, std: Array) -> Array:
@@ -171,7 +78,131 @@ class _Spread:
         return std, np.zeros_like(mean), np.ones_like(std)
 
 
-class LevelPolicy(SetPolicy):
+class Classes:
+    """What is known of each point of the ground, given the measurements and the notes of the queries.
+
+    ``sets`` holds the options of the classification, ``width`` gives the bounds that classify.
+    """
+
+    def __init__(self, sets: LevelSets, surrogate: Surrogate, ground: Ground, width: Width) -> None:
+        self.sets, self.surrogate, self.ground, self.width = sets, surrogate, ground, width
+
+    def reach(self, belief: Belief) -> float:
+        """Return how many standard deviations the bounds reach."""
+        return self.ground.deviations(self.width, belief, self.surrogate.trials.successes)
+
+    def latest(self, belief: Belief) -> tuple[Array, Array]:
+        """Return the bounds of one belief: mean ± width · standard deviation."""
+        mean, std = self.ground.predict(belief)
+        half = self.reach(belief) * std
+        return mean - half, mean + half
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Return the bounds given all measurements."""
+        return self.latest(self.surrogate.believe())
+
+    def decided(self) -> LevelSets:
+        """Return the sets given all measurements."""
+        return self.sets.recalling(self.ground.memory).updated(*self.bounds())
+
+    def threshold(self, belief: Belief) -> float:
+        """Return the threshold, or its best estimate."""
+        known = self.sets.threshold
+        return self.sets.estimate(self.ground.predict(belief)[0]) if known is None else known
+
+
+class Intersected(Classes):
+    """The same by bounds intersected over all beliefs so far, C_t = C_{t−1} ∩ [μ ± β^(1/2) σ], which the data give."""
+
+    _met: tuple[int, Array, Array] | None = None
+
+    def bounds(self) -> tuple[Array, Array]:
+        count = self.surrogate.trials.successes
+        if self._met is None or not count - 1 <= self._met[0] <= count:
+            self._met = (count - 1, np.full(len(self.ground), -np.inf), np.full(len(self.ground), np.inf))
+            for measured, belief in enumerate(self.surrogate.history(count - 1)):
+                self._meet(measured, belief)
+        if self._met[0] < count:
+            self._meet(count, self.surrogate.believe())
+        return self._met[1:]
+
+    def _meet(self, count: int, belief: Belief) -> None:
+        """Narrow the bounds by those of the belief after ``count`` measurements."""
+        (mean, std), (_, lower, upper) = self.ground.predict(belief), cast(tuple[int, Array, Array], self._met)
+        half = self.ground.deviations(self.width, belief, count) * std
+        self._met = (count, np.maximum(lower, mean - half), np.minimum(upper, mean + half))
+
+
+class LevelRule(ABC):
+    """A rule that classifies before it chooses, and notes what is decided where that is to last."""
+
+    def __init__(self, classes: Classes) -> None:
+        self.classes = classes
+
+    def propose(self, view: View) -> Proposal:
+        """Return where to measure, with what is newly decided in its note."""
+        sets = self.classes.decided()
+        proposal = self.point(view, sets)
+        if not sets.monotone:
+            return proposal
+        return replace(proposal, note=self.classes.ground.memory.note(sets.above, sets.below))
+
+    @abstractmethod
+    def point(self, view: View, sets: LevelSets) -> Proposal:
+        """Return where to measure."""
+
+
+class Scored(LevelRule):
+    """Measure where an acquisition is highest, which a belief and the classes give."""
+
+    def __init__(self, classes: Classes, acquisition: Callable[[Belief], Acquisition]) -> None:
+        super().__init__(classes)
+        self.acquisition = acquisition
+
+    def point(self, view: View, sets: LevelSets) -> Proposal:
+        with view.hallucinated() as belief:
+            return view.best(belief, self.acquisition(belief))
+
+
+class MostAmbiguous(LevelRule):
+    """GP-LSE: the undecided point whose bounds reach furthest across the threshold; of intersected bounds, or not."""
+
+    def __init__(self, classes: Classes, intersect: bool) -> None:
+        super().__init__(classes)
+        self.intersect = intersect
+
+    def point(self, view: View, sets: LevelSets) -> Proposal:
+        ground, met = self.classes.ground, self.classes.bounds() if self.intersect else None
+        with view.hallucinated() as belief:
+            if not (self.intersect or sets.threshold is None or view.domain.listed):
+                return view.best(belief, Ambiguity(sets.threshold, self.classes.reach(belief)))
+            lower, upper = self.classes.latest(belief)
+        if met is not None:
+            lower, upper = np.maximum(lower, met[0]), np.minimum(upper, met[1])
+        low, high = sets.span(lower, upper)
+        if sets.fraction is None:  # x_t = argmax min(ucb_t(x) − h, h − lcb_t(x)) over the undecided x
+            values, among = np.minimum(upper - low, high - lower), sets.undecided
+        else:  # h is not known: the widest interval, of possible maximizers too
+            values, among = upper - lower, sets.undecided | (upper >= lower.max())
+        if (among & ~ground.taken(view)).any():  # otherwise all is decided: any point is as good
+            values = np.where(among, values, -np.inf)
+        return ground.best(values, view)
+
+
+class Anywhere(LevelRule):
+    """Measure at random."""
+
+    def point(self, view: View, sets: LevelSets) -> Proposal:
+        ground = self.classes.ground
+        if not view.domain.listed:
+            X = view.domain.sample(64, view.stream("sample", view.step))
+            free = X[~ground.taken(view, X)]
+            if len(free):
+                return Proposal(free[0])
+        return ground.best(np.zeros(len(ground)), view)
+
+
+class LevelPolicy(ModelPolicy):
     """Base of the policies whose answer is a level set; see the module's page for the rules.
 
     Parameters
@@ -207,37 +238,31 @@ class LevelPolicy(SetPolicy):
         width: Width | None = None,
         accuracy: float = 0.0,
         monotone: bool | None = None,
-        **options: Unpack[SetOptions],
+        noise: Field | None = None,
+        points: int = 1024,
+        device: str | None = None,
+        **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, monotone=monotone, **options)
+        super().__init__(domain, **options)
+        self.monotone = kept(monotone, self.gp)
+        followed = Ground(self.trials, points, self.stream)
+        rows = KnownNoise(self.trials, followed, noise)
+        self.surrogate = Surrogate(self.trials, self.gp, self.stream, rows=rows, device=device)
+        self.points, self.device, self.noise = followed.count, device, rows.noise
         self.width = given_or(width, Constant(3.0))
-        self._empty = LevelSets.over(
-            0, threshold=threshold, fraction=fraction, accuracy=accuracy, monotone=self.monotone
-        )
+        sets = LevelSets.over(0, threshold=threshold, fraction=fraction, accuracy=accuracy, monotone=self.monotone)
         self.threshold, self.fraction, self.accuracy = threshold, fraction, accuracy
+        self.classes = Classes(sets, self.surrogate, followed, self.width)
 
-    def _reach(self, belief: Posterior | GridPosterior) -> float:
-        """The width after what is measured now."""
-        size = len(self.ground)
-        return self.width(
-            self._successes() + 1, size=size, dimension=self.domain.dimension, gain=belief.information_gain
-        )
-
-    def _bounds(self, belief: Posterior | GridPosterior) -> tuple[Array, Array]:
-        """Lower and upper bound at the ground."""
-        mean, std = self._at_ground(belief)
-        half = self._reach(belief) * std
-        return mean - half, mean + half
-
-    def _decided(self) -> LevelSets:
-        """The sets given all measurements."""
-        memory = self._memory()
-        return replace(self._empty, above=memory.above, below=memory.below).updated(*self._bounds(self._believe()))
+    @property
+    def ground(self) -> Array:
+        """The points that are followed, shape (n, d), not to be written to."""
+        return self.classes.ground.points
 
     @property
     def undecided(self) -> Mask:
         """Which points of ``ground`` may lie on either side of the threshold, shape (n,)."""
-        return self._decided().undecided
+        return self.classes.decided().undecided
 
     @property
     def finished(self) -> bool:
@@ -249,29 +274,9 @@ class LevelPolicy(SetPolicy):
         """
         return not (refitted(self) or self.undecided.any())
 
-    def _level(self, belief: Posterior | GridPosterior) -> float:
-        """The threshold, or its best estimate."""
-        if self.threshold is not None:
-            return self.threshold
-        return cast(float, self.fraction) * float(self._at_ground(belief)[0].max())
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        sets = self._decided() if self.monotone else None
-        proposal = self._point(sets, step, context)
-        return proposal if sets is None else replace(proposal, note=self._memory().note(sets.above, sets.below))
-
-    def _point(self, sets: LevelSets | None, step: int, context: Mapping[str, Any]) -> Proposal:
-        """Where the rule measures."""
-        return super()._rule(step, context)
-
-    def _best_of_ground(self, values: Array, step: int) -> Proposal:
-        row = argmax(values, rng=self.stream("ties", step), exclude=self._taken(self.ground))
-        return Proposal(index=row) if isinstance(self.domain, Candidates) else Proposal(self.ground[row])
-
     def _recommend(self) -> Any:
-        belief = self._believe()
-        mean, _ = self._at_ground(belief)
-        return self._decided().answer(self.ground, mean.copy(), *self._bounds(belief))
+        mean, _ = self.classes.ground.predict(self.surrogate.believe())
+        return self.classes.decided().answer(self.ground, mean.copy(), *self.classes.bounds())
 
 
 class GPLSE(LevelPolicy):
@@ -305,63 +310,14 @@ class GPLSE(LevelPolicy):
         **options: Any,
     ) -> None:
         super().__init__(domain, threshold=threshold, fraction=fraction, **options)
-        if intersect and self.gp.every is not None:
+        if intersect and refitted(self):
             raise ValueError(
                 "intersect needs a gp that is not refitted: intervals of two beliefs have nothing in common"
             )
         self.intersect = intersect
-        self._met: tuple[int, Array, Array] | None = None
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return Ambiguity(self._level(belief), self._reach(belief))
-
-    def _bounds(self, belief: Posterior | GridPosterior) -> tuple[Array, Array]:
-        if not self.intersect:
-            return super()._bounds(belief)
-        count = self._successes()
-        if self._met is None or not count - 1 <= self._met[0] <= count:
-            self._met = self._meet_again(count - 1)
-        if self._met[0] < count:
-            lower, upper = super()._bounds(belief)
-            self._met = (count, np.maximum(self._met[1], lower), np.minimum(self._met[2], upper))
-        return self._met[1], self._met[2]
-
-    def _meet_again(self, count: int) -> tuple[int, Array, Array]:
-        """The intersected bounds after ``count`` measurements, and before them: they follow from the data."""
-        X, y, noise = self._encoded()
-        size = len(self.ground)
-        lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
-        grid = self._over_all_candidates(self.gp)
-        belief: Any = GridPosterior(self.gp, self._everything()) if grid else self.gp.condition()
-        for i in range(count + 1):
-            if i:
-                own = None if noise is None else noise[i - 1]
-                belief.append(self._rows()[i - 1] if grid else X[i - 1], y[i - 1], own)
-            mean, std = self._at_ground(belief)
-            half = std * self.width(i + 1, size=size, dimension=self.domain.dimension, gain=belief.information_gain)
-            lower, upper = np.maximum(lower, mean - half), np.minimum(upper, mean + half)
-        return count, lower, upper
-
-    def _point(self, sets: LevelSets | None, step: int, context: Mapping[str, Any]) -> Proposal:
-        sets = self._decided() if sets is None else sets
-        real = self._bounds(self._believe()) if self.intersect else None
-        with self._hallucinated() as belief:
-            if real is None and self.fraction is None and not isinstance(self.domain, Candidates):
-                posterior = cast(Posterior, belief)
-                return self._best_point(PosteriorScore(posterior, self._acquisition(belief, step)), posterior, step)
-            mean, std = self._at_ground(belief)
-            half = self._reach(belief) * std
-        lower, upper = mean - half, mean + half
-        if real is not None:
-            lower, upper = np.maximum(lower, real[0]), np.minimum(upper, real[1])
-        low, high = sets.span(lower, upper)
-        if self.fraction is None:
-            values, among = np.minimum(upper - low, high - lower), sets.undecided
-        else:
-            values, among = upper - lower, sets.undecided | (upper >= lower.max())
-        if (among & ~self._taken(self.ground)).any():  # otherwise all is decided: any point is as good
-            values = np.where(among, values, -np.inf)
-        return self._best_of_ground(values, step)
+        if intersect:
+            self.classes = Intersected(self.classes.sets, self.surrogate, self.classes.ground, self.width)
+        self.rule = MostAmbiguous(self.classes, intersect)
 
 
 class Straddle(LevelPolicy):
@@ -390,9 +346,7 @@ class Straddle(LevelPolicy):
     ) -> None:
         super().__init__(domain, threshold=threshold, fraction=fraction, **options)
         self.reach = positive(reach, "reach")
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return Ambiguity(self._level(belief), self.reach)
+        self.rule = Scored(self.classes, lambda belief: Ambiguity(self.classes.threshold(belief), self.reach))
 
 
 class VarianceSampling(LevelPolicy):
@@ -403,8 +357,9 @@ class VarianceSampling(LevelPolicy):
     True
     """
 
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        return _Spread()
+    def __init__(self, domain: Domain, **options: Any) -> None:
+        super().__init__(domain, **options)
+        self.rule = Scored(self.classes, lambda belief: Spread())
 
 
 class RandomLevelSet(LevelPolicy):
@@ -417,13 +372,6 @@ class RandomLevelSet(LevelPolicy):
 
     ignores_pending = True  # nothing is scored: other points are as good as those under way
 
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        raise NotSupported("RandomLevelSet scores nothing")
-
-    def _point(self, sets: LevelSets | None, step: int, context: Mapping[str, Any]) -> Proposal:
-        if not isinstance(self.domain, Candidates):
-            X = self.domain.sample(64, self.stream("sample", step))
-            free = X[~self._taken(X)]
-            if len(free):
-                return Proposal(free[0])
-        return self._best_of_ground(np.zeros(len(self.ground)), step)
+    def __init__(self, domain: Domain, **options: Any) -> None:
+        super().__init__(domain, **options)
+        self.rule = Anywhere(self.classes)

@@ -21,8 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.arguments import not_negative, positive
 from surefoot.domain import Candidates, Domain
 from surefoot.loop.state import storable
+from surefoot.loop.trials import Trials
+from surefoot.loop.types import Proposal
 
-__all__ = ["Fidelity", "Field", "Prices", "checked_field", "numbers_at"]
+__all__ = ["Fidelity", "Field", "Prices", "checked_field", "last_point", "numbers_at"]
 
 Array = NDArray[np.float64]
 Field = ArrayLike | Callable[..., Any]
@@ -170,6 +172,21 @@ class Prices:
         if self.levels is not None:
             total = total + np.array([[level.cost] for level in self.levels])
         return total
+
+    def proposal(self, level: int, x: Array, row: int | None, previous: Array | None) -> Proposal:
+        """Return the proposal to measure a point (d,) at one of the fidelities, with its price where there is one."""
+        rows = None if row is None else np.array([row])
+        return Proposal(
+            x=x if row is None else None,
+            index=row,
+            fidelity=None if self.levels is None else level,
+            cost=None if self.unit else float(self.at(x[None], rows, previous)[level, 0]),
+        )
+
+
+def last_point(trials: Trials) -> Array | None:
+    """Return where the last measurement was made, None before the first."""
+    return trials.observations[-1].x if trials.observations else None
 
 
 def _arguments(function: Callable[..., Any]) -> int:

@@ -8,7 +8,8 @@ Rule: M holds the points that still matter, possible maximizers or undecided poi
 
     x_t = argmax_x [ Σ_{x̄∈M} max(β σ²_{t−1}(x̄), η_i²) − Σ_{x̄∈M} max(β σ²_{t−1|x}(x̄), η_i²) ] / cost(x)
 
-and goes on to η_{i+1} = r η_i when that is reached (Algorithms 3 and 5 of the thesis, equations 3.3 to 3.8).
+and goes on to η_{i+1} = r η_i when that is reached (Algorithms 3 and 5 of the thesis, equations 3.3 to 3.8). Sets and
+epochs are kept by :mod:`surefoot.policy.levels.stages`.
 
 Reference: Bogunovic, Scarlett, Krause & Cevher 2016; thesis of Bogunovic 2019, chapter 3.
 
@@ -29,68 +30,171 @@ Cost of one ask after t measurements: with m points of M above the target and n 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from surefoot.arguments import not_negative, one_of, open_unit, positive
-from surefoot.belief.gp import GP
-from surefoot.belief.grid import GridPosterior
 from surefoot.belief.lookahead import Lookahead
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
+from surefoot.belief.protocol import Belief
+from surefoot.domain import Domain
 from surefoot.domain.ranking import argmax
-from surefoot.domain.search import maximize
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal
+from surefoot.loop.trials import Trials
+from surefoot.loop.types import Proposal
 from surefoot.loop.widths import RKHS, Finite, Width, given_or
-from surefoot.policy.legacy import Acquisition, PosteriorScore
-from surefoot.policy.levels.level_set import LevelSets
-from surefoot.policy.levels.prices import Fidelity, Field, Prices, numbers_at
-from surefoot.policy.levels.sets import Memory, SetOptions, SetPolicy
+from surefoot.policy.acquisition import BeliefScore
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.levels.prices import Fidelity, Field, Prices, last_point
+from surefoot.policy.levels.sets import Ground, KnownNoise, LevelSets, kept
+from surefoot.policy.levels.stages import FINEST, Maximum, Stage, Stages, Threshold
 from surefoot.policy.plausible import refitted
+from surefoot.policy.start import Start
+from surefoot.policy.surrogate import Surrogate
 from surefoot.policy.ucb.gp_ucb import UpperBound
+from surefoot.policy.view import View
 
-__all__ = ["Stage", "TruVaR"]
+__all__ = ["Purchased", "TruVaR", "TruncatedVariance"]
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-FINEST = 1e-6  # targets below this share of the prior standard deviation are not worth telling from zero
 CENTERS, CLOUD = 8, 16  # of the refinement on a box: so many points, and so many around each
 RADII = (0.1, 0.02, 0.004)  # in units of the domain's extent
 
 
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """Where the algorithm stands: epoch, its first round, β^(1/2), η, the points that matter and those it sums over.
+class TruncatedVariance:
+    """Measure what takes most truncated variance, per unit of cost, out of the points that matter."""
 
-    >>> mask = np.ones(3, dtype=bool)
-    >>> Stage(1, 1, 2.0, 0.5, mask, mask, ~mask, ~mask).beta
-    4.0
-    """
+    def __init__(self, stages: Stages, noise: KnownNoise, prices: Prices, among: str | int, anticipate: bool) -> None:
+        self.stages, self.noise, self.prices, self.among, self.anticipate = stages, noise, prices, among, anticipate
+        self.ground = stages.ground
 
-    epoch: int
-    start: int
-    width: float
-    eta: float
-    potential: Mask
-    summed: Mask
-    above: Mask
-    below: Mask
+    def propose(self, view: View) -> Proposal:
+        """Return the point, and the fidelity, of line 3 of Algorithms 3 and 5."""
+        stage = self.stages.now()  # lines 4 to 6 after the last measurement
+        with view.hallucinated() as belief:  # a batch is chosen greedily, with M as it was (3.7.3)
+            mean, std = self.ground.predict(belief)
+            lowered, taken = self.lowered(stage, std), self.ground.taken(view)
+            columns = self.columns(lowered, mean, std, taken)
+            search = self._listed if view.domain.listed else self._refined
+            proposal = search(view, belief, lowered, taken, columns)
+        note = self.ground.memory.note(stage.above, stage.below) if self.stages.goal.monotone else {}
+        return replace(proposal, note={**note, "epoch": stage.epoch, "start": stage.start})
 
-    @property
-    def beta(self) -> float:
-        """The squared width."""
-        return self.width**2
+    def scores(self, trials: Trials, look: Lookahead, stage: Stage, X: Array, rows: Indices | None) -> Array:
+        """Return (3.5) for every fidelity and point of X (c, d), given with its rows where listed, shape (k, c).
+
+        [Σ_{x̄∈M} max(β σ²(x̄), η²) − Σ_{x̄∈M} max(β σ²_{|x}(x̄), η²)] / cost(x), where η is printed for η², with
+        σ²_{|x}(x̄) of (3.39): Cov(x̄, x)²/(σ²(x) + noise(x)) less than σ²(x̄).
+        """
+        at = trials.domain.encode(X) if rows is None else None if len(rows) == len(self.ground) else rows
+        noise, truncated = self.noise.at(X, rows), {"scale": stage.beta, "floor": stage.eta**2}
+        if self.anticipate:  # the sum after the measurement is over M_{t−1|x} (3.7.3)
+            gains = look.anticipated(self.stages.goal.keeps, at, noise, **truncated)
+        else:
+            gains = look.gains(at, noise, **truncated)
+        return gains / self.prices.at(X, rows, last_point(trials))
+
+    def lowered(self, stage: Stage, std: Array) -> Stage:
+        """Return the stage with the target lowered until a point that is summed over is above it.
+
+        There always is one, unless all is decided: then everything counts. In a batch, virtual measurements may have
+        exhausted the target (section 3.7.3, batches: η ← r η, M as it was).
+        """
+        if not stage.summed.any():
+            return replace(stage, eta=0.0, summed=np.ones_like(stage.summed))
+        whole = stage.eta
+        while stage.eta > 0 and self.stages.reached(stage, std):
+            stage = replace(stage, eta=stage.eta * self.stages.ratio if stage.eta > FINEST * whole else 0.0)
+        return stage
+
+    def columns(self, stage: Stage, mean: Array, std: Array, taken: Mask) -> Indices:
+        """Return where to measure, by ``among`` (3.7.3); everywhere if nothing of that is free."""
+        free = ~taken
+        if self.among == "potential":
+            free = free & stage.potential
+        elif isinstance(self.among, int):
+            upper = np.where(free, mean + stage.width * std, -np.inf)
+            free = np.zeros_like(free)
+            free[np.argsort(-upper, kind="stable")[: self.among]] = True
+        rows = np.flatnonzero(free & ~taken)
+        return rows if rows.size and self.among != "all" else np.arange(taken.size)
+
+    def _listed(self, view: View, belief: Belief, stage: Stage, taken: Mask, columns: Indices) -> Proposal:
+        """The best candidate."""
+        look, points = Lookahead(cast(Any, belief), np.flatnonzero(stage.summed)), self.ground.points
+        score = self.scores(view.trials, look, stage, points[columns], columns)
+        exclude = np.tile(taken[columns], len(score))
+        best = argmax(np.ravel(score), rng=view.stream("ties", view.step), exclude=exclude)
+        level, place = divmod(best, len(columns))
+        row = int(columns[place])
+        return self.prices.proposal(level, points[row], row, last_point(view.trials))
+
+    def _refined(self, view: View, belief: Belief, stage: Stage, taken: Mask, columns: Indices) -> Proposal:
+        """The best of the ground, then of ever closer clouds around the best points so far."""
+        rng, domain, summed = view.stream("refine", view.step), view.domain, self.ground.at[stage.summed]
+        if not self.ground.complete:
+            summed = np.concatenate([summed, self._between(domain, belief, stage, rng)])
+        look = Lookahead(cast(Any, belief), summed)
+        X = self.ground.points[columns]
+        score = self._best_level(view.trials, look, stage, X)
+        for radius in () if self.ground.complete else RADII:
+            best = np.argsort(-score[1], kind="stable")[:CENTERS]
+            near = _cloud(domain, domain.encode(X[best]), radius * domain.extent(), rng)
+            more = self._best_level(view.trials, look, stage, near)
+            X, score = np.concatenate([X[best], near]), np.concatenate([score[:, best], more], axis=1)
+        row = argmax(score[1], rng=view.stream("ties", view.step), exclude=self.ground.taken(view, X))
+        return self.prices.proposal(int(score[0, row]), X[row], None, last_point(view.trials))
+
+    def _best_level(self, trials: Trials, look: Lookahead, stage: Stage, X: Array) -> Array:
+        """For every point the fidelity of highest score, and that score, shape (2, c)."""
+        score = self.scores(trials, look, stage, X, None)
+        best = score.argmax(axis=0)
+        return np.stack([best, score[best, np.arange(len(X))]])
+
+    def _between(self, domain: Domain, belief: Belief, stage: Stage, rng: np.random.Generator) -> Array:
+        """Encoded points between those of the ground that matter too, so that the sum sees what lies in the gaps."""
+        goal, (mean, std) = self.stages.goal, self.ground.predict(belief)
+        half = stage.width * std
+        interest = np.where(stage.summed, goal.interest(mean, half), -np.inf)
+        best = np.argsort(-interest, kind="stable")[:CENTERS]
+        spacing = len(mean) ** (-1.0 / domain.encoded_dimension) * domain.extent()
+        E = domain.encode(_cloud(domain, self.ground.at[best], spacing, rng))
+        new, deviation = belief.predict(E)
+        low, high = goal.span(mean - half, mean + half)
+        chosen: Array = E[(new + stage.width * deviation >= low) & (new - stage.width * deviation <= high)]
+        return chosen
 
 
-class TruVaR(SetPolicy):
+def _cloud(domain: Domain, centers: Array, radius: Array, rng: np.random.Generator) -> Array:
+    """Valid points around encoded ones, shape (centers · CLOUD, d)."""
+    noise = rng.standard_normal((len(centers), CLOUD, centers.shape[1])) * radius
+    return domain.decode((centers[:, None] + noise).reshape(-1, centers.shape[1]))
+
+
+class Purchased:
+    """A start whose measurements have a price: before the scale of the values is known, the most precise fidelity."""
+
+    def __init__(self, start: Start, prices: Prices) -> None:
+        self.start, self.prices = start, prices
+
+    def propose(self, view: View) -> Proposal | None:
+        """Return what the start proposes, at a fidelity and a price."""
+        first = self.start.propose(view)
+        if first is None:
+            return None
+        x, levels = cast(Array, first.x), self.prices.levels
+        level = int(np.argmin([level.noise for level in levels])) if levels else 0
+        bought = self.prices.proposal(level, x, view.domain.row_of(x), last_point(view.trials))
+        return replace(bought, note=first.note)
+
+
+class TruVaR(ModelPolicy):
     """Take as much uncertainty as possible, per unit of cost, out of the points that still matter.
 
     Parameters
@@ -159,9 +263,12 @@ class TruVaR(SetPolicy):
         among: str | int = "all",
         anticipate: bool = False,
         accuracy: float | None = None,
-        **options: Unpack[SetOptions],
+        noise: Field | None = None,
+        points: int = 1024,
+        device: str | None = None,
+        **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, monotone=monotone, **options)
+        super().__init__(domain, **options)
         self.goal = one_of(goal, "goal", ("maximize", "level"))
         if goal == "maximize" and (threshold is not None or fraction is not None):
             raise ValueError("threshold and fraction belong to goal='level'")
@@ -175,6 +282,8 @@ class TruVaR(SetPolicy):
             raise ValueError(
                 "anticipate needs a known threshold: what a measurement does to an unknown one is not known"
             )
+        if fidelities is not None and noise is not None:
+            raise ValueError("give either noise, one variance per point, or fidelities to choose from")
         if self.gp.members or self.gp.samples:
             raise NotSupported("TruVaR looks ahead in one Gaussian process, not in a mixture of hyper-parameters")
         self.threshold, self.fraction, self.anticipate = threshold, fraction, anticipate
@@ -184,229 +293,46 @@ class TruVaR(SetPolicy):
         self.target, self.slack = not_negative(target, "target"), not_negative(slack, "slack")
         self.ratio = open_unit(ratio, "ratio")
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
+        self.monotone = kept(monotone, self.gp)
         if monotone is None:
             self.monotone &= self.scale >= 2.0 if width is None else isinstance(width, (Finite, RKHS))
-        self._sets = None
-        if goal == "level":
-            self._sets = LevelSets.over(0, threshold=threshold, fraction=fraction, monotone=self.monotone)
-        if fidelities is not None and self.noise is not None:
-            raise ValueError("give either noise, one variance per point, or fidelities to choose from")
         self.prices = Prices(domain, cost=cost, fidelities=fidelities)
         self.levels = self.prices.levels
         self.fidelities = fidelities is not None  # type: ignore[misc]  # a host that has none may do with the others
         if self.prices.travels:
             self.parallel = False  # type: ignore[misc]  # the next cost depends on where the last measurement was made
+        followed = Ground(self.trials, points, self.stream)
+        rows = KnownNoise(self.trials, followed, noise, self.levels)
+        self.points, self.device, self.noise = followed.count, device, rows.noise
+        self.surrogate = Surrogate(self.trials, self.gp, self.stream, rows=rows, device=device)
+        self._sets = None
+        if goal == "level":
+            self._sets = LevelSets.over(0, threshold=threshold, fraction=fraction, monotone=self.monotone)
+        matters = Maximum(self.monotone) if self._sets is None else Threshold(self._sets)
+        schedule = (self.scale, self.width, self.target, self.ratio, self.slack)
+        self.stages = Stages(self.surrogate, followed, matters, *schedule)
+        self.start = Purchased(self.start, self.prices)
+        self.rule = TruncatedVariance(self.stages, rows, self.prices, self.among, self.anticipate)
 
-    # -- the stage (lines 6 to 9 of Algorithm 3, 6 to 12 of Algorithm 5) -----------------------------------------------
-
-    def _stage(self, belief: Posterior | GridPosterior) -> Stage:
-        """Bounds, sets and epoch after all measurements; the belief must hold no hallucinations."""
-        memory = self._memory()
-        mean, std = self._at_ground(belief)
-        epoch, start, rounds = memory.epoch, memory.start, self._successes()
-        first = self.target * math.sqrt(float(belief.gp.kernel.diag(self._seen(self.ground[:1]))[0]))
-        while True:
-            width = self._width(start, belief)
-            eta = first * self.ratio ** (epoch - 1)
-            half = width * std
-            stage = self._sorted(
-                Stage(epoch, start, width, eta, *[np.empty(0, dtype=np.bool_)] * 4), memory, mean, half
-            )
-            worst = half[stage.summed].max() if stage.summed.any() else math.inf
-            if not (eta > FINEST * first and worst <= (1.0 + self.slack) * eta * (1.0 + 1e-9)):
-                return stage
-            epoch, start = epoch + 1, rounds + 1  # a loop: one measurement can reach several targets
-
-    def _width(self, start: int, belief: Posterior | GridPosterior) -> float:
-        """β^(1/2): constant within an epoch, or what ``width`` says in this round."""
-        size = len(self.ground)
-        if self.width is None:
-            return math.sqrt(self.scale * math.log(max(size, 2) * start**2))
-        rounds = self._successes() + 1
-        return self.width(rounds, size=size, dimension=self.domain.dimension, gain=belief.information_gain)
-
-    def _sorted(self, stage: Stage, memory: Memory, mean: Array, half: Array) -> Stage:
-        """The stage with its sets: M, what is above and below (for a maximum: excluded), and what to sum over."""
-        lower, upper = mean - half, mean + half
-        if self._sets is not None:
-            sets = replace(self._sets, above=memory.above, below=memory.below).updated(lower, upper)
-            potential = summed = sets.undecided
-            if self.fraction is not None:  # the height of the maximum is part of the question
-                summed = potential | (upper >= lower.max())
-            return replace(stage, potential=potential, summed=summed, above=sets.above, below=sets.below)
-        among = ~memory.below if self.monotone else np.ones(mean.size, dtype=np.bool_)
-        potential = among & (upper >= lower[among].max())
-        return replace(stage, potential=potential, summed=potential, above=np.zeros_like(potential), below=~potential)
-
-    # -- the rule (lines 3 and 4) --------------------------------------------------------------------------------------
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        raise NotSupported("TruVaR scores what a measurement teaches, not mean and standard deviation")
-
-    def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        first = self._initial_choice(step)
-        if first is None:
-            return self._rule(step, context)
-        x = cast(Array, first.x)
-        rows = np.array([self.domain.index_of(x)]) if isinstance(self.domain, Candidates) else None
-        # Before the scale of the values is known, the most precise.
-        level = int(np.argmin([level.noise for level in self.levels])) if self.levels else 0
-        return replace(self._proposal(level, x[None], rows), note=first.note)
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        stage = self._stage(self._believe())
-        with self._hallucinated() as belief:
-            if isinstance(belief, GridPosterior):
-                proposal = self._best_row(belief, stage, step)
-            else:
-                proposal = self._refined(belief, stage, step)
-        note = self._memory().note(stage.above, stage.below) if self.monotone else {}
-        return replace(proposal, note={**note, "epoch": stage.epoch, "start": stage.start})
-
-    def _best_row(self, belief: GridPosterior, stage: Stage, step: int) -> Proposal:
-        mean, std = self._at_ground(belief)
-        stage, rows = self._rows_to_sum(stage, std)
-        taken = self._excluded_rows()
-        columns = self._columns(stage, mean, std, taken)
-        score = self._scores(Lookahead(belief, rows), stage, columns, self.ground, columns)
-        level, place = divmod(
-            argmax(score, rng=self.stream("ties", step), exclude=self._repeated(taken, columns)), len(columns)
-        )
-        return self._proposal(level, self.ground[columns[place]][None], columns[[place]])
-
-    def _rows_to_sum(self, stage: Stage, std: Array) -> tuple[Stage, NDArray[np.intp]]:
-        """The points to sum over, and the stage with the target lowered until one of them is above it.
-
-        The stage itself always has one, unless all is decided: then everything counts. In a batch, virtual
-        measurements may have exhausted the target (section 3.7.3, batches: η ← r η, M as it was).
-        """
-        rows = np.flatnonzero(stage.summed)
-        if not rows.size:
-            return replace(stage, eta=0.0, summed=np.ones_like(stage.summed)), np.arange(stage.summed.size)
-        worst = stage.width * float(std[rows].max())
-        eta = stage.eta
-        while eta > 0 and worst <= (1.0 + self.slack) * eta * (1.0 + 1e-9):
-            eta = eta * self.ratio if eta > FINEST * stage.eta else 0.0
-        return replace(stage, eta=eta), rows
-
-    def _columns(self, stage: Stage, mean: Array, std: Array, taken: Mask) -> NDArray[np.intp]:
-        """Where to measure, by ``among``; everywhere if nothing of that is free."""
-        free = ~taken
-        if self.among == "potential":
-            free = free & stage.potential
-        elif isinstance(self.among, int):
-            upper = np.where(free, mean + stage.width * std, -np.inf)
-            free = np.zeros_like(free)
-            free[np.argsort(-upper, kind="stable")[: self.among]] = True
-        rows = np.flatnonzero(free & ~taken)
-        return rows if rows.size and self.among != "all" else np.arange(taken.size)
-
-    def _repeated(self, taken: Mask, columns: NDArray[np.intp]) -> Mask:
-        return np.tile(taken[columns], 1 if self.levels is None else len(self.levels))
-
-    def _scores(self, look: Lookahead, stage: Stage, at: Any, X: Array, rows: NDArray[np.intp] | None) -> Array:
-        """The score of every fidelity and column, flat (k · c,); ``at`` is what the look-ahead calls the columns."""
-        points = X if rows is None else X[rows]
-        if self.levels is not None:
-            noise: Any = [level.noise for level in self.levels]
-        elif self.noise is not None:
-            noise = numbers_at(self.noise, "noise", points, rows, positive=False)[None]
-        else:
-            noise = None
-        if isinstance(look.belief, GridPosterior) and len(points) == len(self.ground):
-            at = None  # all candidates: no copy
-        if not self.anticipate:
-            gains = look.gains(at, noise, scale=stage.beta, floor=stage.eta**2)
-        else:
-            gains = look.anticipated(self._keeps(), at, noise, scale=stage.beta, floor=stage.eta**2)
-        return np.ravel(gains / self.prices.at(points, rows, self._previous()))
-
-    def _keeps(self) -> Callable[[Any, Any], Any]:
-        """Which points would still matter, given mean and half-width after a measurement (section 3.7.3)."""
-        if self.goal == "level":
-            return lambda mean, half: (mean + half >= self.threshold) & (mean - half <= self.threshold)
-        return lambda mean, half: mean + half >= array_namespace(half).max(mean - half, axis=0)
-
-    def _proposal(self, level: int, x: Array, rows: NDArray[np.intp] | None) -> Proposal:
-        price = None if self.prices.unit else float(self.prices.at(x, rows, self._previous())[level, 0])
-        return Proposal(
-            x=x[0] if rows is None else None,
-            index=None if rows is None else int(rows[0]),
-            fidelity=None if self.levels is None else level,
-            cost=price,
-        )
-
-    def _previous(self) -> Array | None:
-        """Where the last measurement was made."""
-        return self._observations[-1].x if self._observations else None
-
-    # -- on a box ------------------------------------------------------------------------------------------------------
-
-    def _refined(self, belief: Posterior, stage: Stage, step: int) -> Proposal:
-        """The best of the ground, then of ever closer clouds around the best points so far."""
-        rng, ground = self.stream("refine", step), self.ground
-        E = self._seen(ground)
-        mean, std = belief.predict(E)
-        stage, rows = self._rows_to_sum(stage, std)
-        finite = self.domain.size is not None and self.domain.size == len(ground)
-        summed = E[rows] if finite else np.concatenate([E[rows], self._between(belief, stage, mean, std, rng)])
-        look = Lookahead(belief, summed)
-        taken = self._taken(ground)
-        X = ground[self._columns(stage, mean, std, taken)]
-        score = self._best_level(look, stage, X)
-        for radius in () if finite else RADII:
-            best = np.argsort(-score[1], kind="stable")[:CENTERS]
-            near = self._cloud(self._seen(X[best]), radius * self.domain.extent(), rng)
-            more = self._best_level(look, stage, near)
-            X, score = np.concatenate([X[best], near]), np.concatenate([score[:, best], more], axis=1)
-        row = argmax(score[1], rng=self.stream("ties", step), exclude=self._taken(X))
-        return self._proposal(int(score[0, row]), X[[row]], None)
-
-    def _best_level(self, look: Lookahead, stage: Stage, X: Array) -> Array:
-        """For every point the fidelity of highest score, and that score, shape (2, c)."""
-        score = self._scores(look, stage, self._seen(X), X, None).reshape(-1, len(X))
-        best = score.argmax(axis=0)
-        return np.stack([best, score[best, np.arange(len(X))]])
-
-    def _cloud(self, centers: Array, radius: Array, rng: np.random.Generator) -> Array:
-        """Valid points around encoded ones, shape (centers · CLOUD, d)."""
-        noise = rng.standard_normal((len(centers), CLOUD, centers.shape[1])) * radius
-        return self.domain.decode((centers[:, None] + noise).reshape(-1, centers.shape[1]))
-
-    def _between(self, belief: Posterior, stage: Stage, mean: Array, std: Array, rng: np.random.Generator) -> Array:
-        """Encoded points between those of the ground that matter too, so that the sum sees what lies in the gaps."""
-        half = stage.width * std
-        interest = mean + half if self._sets is None else half - np.abs(mean - self._middle(mean))
-        best = np.argsort(-np.where(stage.summed, interest, -np.inf), kind="stable")[:CENTERS]
-        spacing = len(mean) ** (-1.0 / self.domain.encoded_dimension) * self.domain.extent()
-        E = self._seen(self._cloud(self._seen(self.ground[best]), spacing, rng))
-        new, deviation = belief.predict(E)
-        lower, upper = new - stage.width * deviation, new + stage.width * deviation
-        low, high = float((mean - half).max()), math.inf
-        if self._sets is not None:
-            low, high = self._sets.span(mean - half, mean + half)
-        chosen: Array = E[(upper >= low) & (lower <= high)]
-        return chosen
-
-    def _middle(self, mean: Array) -> float:
-        return self.threshold if self.threshold is not None else cast(float, self.fraction) * float(mean.max())
-
-    # -- looking -------------------------------------------------------------------------------------------------------
+    @property
+    def ground(self) -> Array:
+        """The points that are followed, shape (n, d), not to be written to."""
+        return self.stages.ground.points
 
     @property
     def epoch(self) -> int:
         """The epoch i, from 1."""
-        return self._stage(self._believe()).epoch
+        return self.stages.now().epoch
 
     @property
     def eta(self) -> float:
         """The target η of the epoch, in the units of the values."""
-        return self._stage(self._believe()).eta
+        return self.stages.now().eta
 
     @property
     def potential(self) -> Mask:
         """Which points of ``ground`` still matter, shape (n,): possible maximizers, or undecided points."""
-        return self._stage(self._believe()).potential
+        return self.stages.now().potential
 
     @property
     def finished(self) -> bool:
@@ -417,60 +343,36 @@ class TruVaR(SetPolicy):
         """
         if refitted(self):
             return False
-        belief = self._believe()
-        stage = self._stage(belief)
+        stage = self.stages.now()
         left = int(stage.potential.sum())
         if left == 0 or (left == 1 and self._sets is None and self.domain.size is not None):
             return True
         # With β^(1/2) σ ≤ w on M, a point of M is within 4 w of the maximum or 2 w of the threshold (section 3.3.1).
-        worst = stage.width * float(self._at_ground(belief)[1][stage.summed].max())
-        return self.accuracy is not None and 4.0 * worst <= self.accuracy
+        std = self.stages.ground.predict(self.surrogate.believe())[1]
+        return self.accuracy is not None and 4.0 * stage.worst(std) <= self.accuracy
 
     @property
     def spent(self) -> float:
         """What all measurements have cost: as told, else as expected, else 1; unasked ones count as told."""
         total = 0.0
-        for run in self._observations:
-            expected = 0.0 if run.id is None else self._queries[run.id].cost
+        for run in self.trials.observations:
+            expected = 0.0 if run.id is None else self.trials.queries[run.id].cost
             total += run.outcome.cost if run.outcome.cost is not None else 1.0 if expected is None else expected
         return total
 
-    def _data(self) -> tuple[Array, Array, Array]:
-        X, y, given = super()._data()
-        if self.levels is None:
-            return X, y, given
-        known = [run.id for run in self._observations if not run.failed]
-        return X, y, np.where(np.isnan(given), np.array([self._noise_of(id) for id in known], dtype=np.float64), given)
-
-    def _noise_of(self, id: int | None) -> float:
-        """The noise of the fidelity that a query was made at; NaN where none is known."""
-        level = None if id is None else self._queries[id].fidelity
-        return math.nan if level is None or self.levels is None else self.levels[level].noise
-
-    def _noisiest(self, gp: GP) -> float:
-        return super()._noisiest(gp) if self.levels is None else max(level.noise for level in self.levels)
-
-    def _unknown_noise(self) -> Sequence[float | None]:
-        if self.levels is None:
-            return super()._unknown_noise()
-        ids = [*self._pending, *(run.id for run in self._observations if run.failed)]
-        return [self._noise_of(id) for id in ids]
-
     def _recommend(self) -> Any:
-        belief = self._believe()
-        mean, std = self._at_ground(belief)
+        belief = self.surrogate.believe()
+        mean, std = self.stages.ground.predict(belief)
         if self._sets is None:
             return self._most_promising(self._best_estimate(belief, mean), "highest posterior mean")
-        stage = self._stage(belief)
-        sets = replace(self._sets, above=stage.above, below=stage.below)
-        half = stage.width * std
+        stage = self.stages.now()
+        half, sets = stage.width * std, replace(self._sets, above=stage.above, below=stage.below)
         return sets.answer(self.ground, mean.copy(), mean - half, mean + half)
 
-    def _best_estimate(self, belief: Posterior | GridPosterior, mean: Array) -> Array:
+    def _best_estimate(self, belief: Belief, mean: Array) -> Array:
         """The point of highest posterior mean, shape (1, d)."""
-        if isinstance(belief, GridPosterior):
+        if self.domain.listed:
             return self.ground[[int(np.argmax(mean))]]
-        seeds = self._incumbents(belief)
-        score = PosteriorScore(belief, UpperBound(0.0))
-        x, _ = maximize(score, self.domain, rng=self.stream("answer", belief.n), seeds=seeds)
-        return x[None]
+        seeds = self.view().incumbents(belief)
+        score = BeliefScore(belief, UpperBound(0.0))
+        return self.domain.maximize(score, rng=self.stream("answer", belief.n), seeds=seeds).x[None]

@@ -6,21 +6,34 @@ known, one per candidate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from surefoot.domain import Candidates
-from surefoot.loop.policy import Proposal
-from surefoot.policy.legacy import ModelOptions
-from surefoot.policy.legacy_improvement import LegacyExpected
+from surefoot.loop.types import Proposal
+from surefoot.policy.base import ModelOptions
+from surefoot.policy.improvement import ExpectedImprovement, Improvement, LogImprovement
+from surefoot.policy.view import View
 
 __all__ = ["ImprovementPerCost"]
 
 
-class ImprovementPerCost(LegacyExpected):
+class _PerCost(Improvement):
+    """Maximize the logarithm of the improvement less that of the cost."""
+
+    def __init__(self, margin: float, cost: NDArray[np.float64]) -> None:
+        super().__init__(LogImprovement, margin)
+        self.cost = cost
+
+    def propose(self, view: View) -> Proposal:
+        with view.hallucinated() as belief:
+            score = self.acquisition(view, belief)
+            return view.highest(lambda at: score.value(*belief.predict(at)) - np.log(self.cost[at]), belief)
+
+
+class ImprovementPerCost(ExpectedImprovement):
     """Measure the candidate of largest expected improvement per unit of cost.
 
     Parameters
@@ -46,8 +59,4 @@ class ImprovementPerCost(LegacyExpected):
         if given.shape != (domain.size,) or not (np.isfinite(given) & (given > 0)).all():
             raise ValueError(f"cost must be {domain.size} positive finite numbers, got {cost!r}")
         self.cost = given
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        with self._hallucinated() as belief:
-            logarithm = self._acquisition(belief, step).value(*self._everywhere(belief))
-            return self._best_candidate(logarithm - np.log(self.cost), step)
+        self.rule = _PerCost(self.margin, given)

@@ -51,8 +51,7 @@ from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.widths import width_from_dict
 from surefoot.policy.legacy import ModelPolicy
 from surefoot.policy.moves import factors
-from surefoot.policy.routes.bounds import Reach, nearest
-from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.lipschitz import Constants, Reach, nearest
 from surefoot.policy.routes.path_tree import PathTree
 from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.select import Coverage, saturate

@@ -9,11 +9,10 @@ from surefoot import GP, SE, Dives, MacroGPO, MoveTable, Paths
 from surefoot.errors import NotSupported
 from surefoot.loop.types import Outcome
 from surefoot.policy.routes.anytime import AnytimePlanner
-from surefoot.policy.routes.bounds import Reach, anytime_nodes
-from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.bellman import Fresh, Shared, full_nodes, most_likely, sampled
+from surefoot.policy.routes.lipschitz import Constants, Reach, anytime_nodes
+from surefoot.policy.routes.minimal_subtrees import Subtrees
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Fresh, Shared, full_nodes, most_likely, sampled
-from surefoot.policy.routes.subtrees import Subtrees
 
 SIDE = 31
 GRID = np.stack(np.meshgrid(np.arange(float(SIDE)), np.arange(float(SIDE)), indexing="ij"), axis=-1).reshape(-1, 2)

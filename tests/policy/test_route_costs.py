@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 
 from surefoot import GP, GPUCB, SE, Dives, GraphPaths, MacroGPO, MoveTable, Paths, Policy
 from surefoot.domain import domain_from_dict
+from surefoot.policy.routes.bellman import full_nodes, most_likely, nodes_of
 from surefoot.policy.routes.path_tree import PathTree, path_counts
-from surefoot.policy.routes.plan import full_nodes, most_likely, nodes_of
 
 PLACES = np.random.default_rng(0).uniform(0.0, 10.0, (30, 2))
 APART = np.linalg.norm(PLACES[:, None] - PLACES, axis=2)

@@ -221,11 +221,12 @@ class Representers:
             mean, std = belief.predict(at)
             taken = self.taken(view, X)
             chosen, trial = self.drawn(view, mean, std, view.prior_std(belief.gp), taken)
-            cov = belief.covariance(at[chosen], at[chosen])
+            joint = belief.covariance(at[chosen], np.concatenate([at[chosen], at[trial]]))  # one pass over a list
+            cov, cross = joint[:, : len(chosen)], joint[:, len(chosen) :].T
             state = Fantasies(
                 np.asarray(mean[chosen], dtype=np.float64),
                 0.5 * (cov + cov.T),
-                belief.covariance(at[trial], at[chosen]),
+                cross,
                 np.asarray(std[trial]) ** 2,
                 belief.gp.noise,
                 samples=self.samples,

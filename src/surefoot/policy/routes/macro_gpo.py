@@ -60,9 +60,9 @@ from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
 from surefoot.policy.moves import best_moves
 from surefoot.policy.routes import path_tree
 from surefoot.policy.routes.anytime import AnytimePlanner, Carry
-from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.bellman import Fresh, Normals, RoutePlan, Shared, full_nodes, most_likely, nodes_of, sampled
+from surefoot.policy.routes.lipschitz import Constants
 from surefoot.policy.routes.path_tree import PathTree, path_counts
-from surefoot.policy.routes.plan import Fresh, Normals, Plan, Shared, full_nodes, most_likely, nodes_of, sampled
 
 __all__ = ["Certificate", "MacroGPO"]
 
@@ -263,14 +263,14 @@ class MacroGPO(ModelPolicy):
         if self._full and self.epsilon is None:
             _check_nodes(nodes_of(paths, self.samples), f"horizon={ahead} with samples={self.samples}")
 
-    def _plan(self, tree: PathTree, step: int) -> Plan:
+    def _plan(self, tree: PathTree, step: int) -> RoutePlan:
         if self.planner == "anytime":
             return self._searched(tree, step).plan
         constants = Constants.of(tree, self.constants)
         likely = most_likely(tree)
         lower, upper = likely, likely + np.where(np.isfinite(likely), constants.theta, 0.0)
         if self.planner == "likely":
-            return Plan(likely, lower, upper, 1.0, 1 + sum(len(level.rows) for level in tree.levels))
+            return RoutePlan(likely, lower, upper, 1.0, 1 + sum(len(level.rows) for level in tree.levels))
         samples = self.samples if self.epsilon is None else constants.required_samples(self.epsilon)
         nodes = full_nodes(tree, samples)
         asked = f"horizon={tree.horizon} with samples={samples}"
@@ -288,7 +288,7 @@ class MacroGPO(ModelPolicy):
         fallbacks: tuple[int, ...] = ()
         if self.planner == "epsilon":
             values, fallbacks = trusted(values, likely, lam * tree.horizon + constants.worst)
-        return Plan(values, lower, upper, confidence, nodes, fallbacks)
+        return RoutePlan(values, lower, upper, confidence, nodes, fallbacks)
 
     def _normals(self, tree: PathTree, samples: int, step: int) -> Normals:
         rng = self.stream("outcomes", step)

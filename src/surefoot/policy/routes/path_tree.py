@@ -36,7 +36,7 @@ from surefoot.belief.posterior import EXACT, Posterior
 from surefoot.domain import Paths
 from surefoot.policy.moves import factors
 
-__all__ = ["Level", "PathTree", "path_counts"]
+__all__ = ["PathLevel", "PathTree", "path_counts"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -46,7 +46,7 @@ MANY = 20_000_000  # paths, beyond which a tree would not fit into memory
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class PathLevel:
     """All paths of t moves, siblings side by side; P of them, each move of k stops.
 
     Attributes
@@ -71,8 +71,8 @@ class Level:
     psi : array of shape (P, k, k), optional
         Ψ; None where blocks are.
 
-    >>> Level.__name__
-    'Level'
+    >>> PathLevel.__name__
+    'PathLevel'
     """
 
     parent: Indices
@@ -93,7 +93,7 @@ class PathTree:
 
     Attributes
     ----------
-    levels : tuple of Level
+    levels : tuple of PathLevel
         The paths of 1, 2, ..., horizon moves.
     moves : int
         How many moves there are at the root; those that lead into a dead end too soon are missing from the tree.
@@ -118,7 +118,7 @@ class PathTree:
     [[1]]
     """
 
-    levels: tuple[Level, ...]
+    levels: tuple[PathLevel, ...]
     moves: int
     length: int
     exploration: float
@@ -181,7 +181,7 @@ class PathTree:
         noise = max(belief.gp.noise, EXACT * prior)
         local = np.split(inverse.ravel(), np.cumsum([rows.size for _, _, rows in shapes])[:-1])
         tolls = _tolls(domain, location, shapes, toll) if toll > 0.0 else []
-        made: list[Level] = []
+        made: list[PathLevel] = []
         inner: list[Array] = []  # Ψ⁻¹ of each level
         stops: list[Indices] = []
         for depth, (parent, action, rows) in enumerate(shapes):
@@ -198,7 +198,7 @@ class PathTree:
                 information = _information(own, psi, noise, prior, bonus) if exploration > 0.0 else information
             below = np.bincount(shapes[depth + 1][0], minlength=len(rows)) if not last else np.zeros(len(rows), np.intp)
             made.append(
-                Level(
+                PathLevel(
                     parent=parent,
                     action=action,
                     rows=rows,
@@ -237,6 +237,24 @@ class PathTree:
         for depth in range(1, self.horizon):
             total[:, :depth] += self.levels[depth].weights[whole[depth]]
         return total
+
+    def leaves(self, depth: int) -> Indices:
+        """Return where the whole paths that continue each path of ``depth`` moves begin, and where the last ones end.
+
+        Shape (P + 1,): they stand side by side.
+
+        >>> from surefoot import GP, MoveTable, Paths
+        >>> line = Paths([0.0, 1.0, 2.0], MoveTable({0: [[1], [2]], 1: [[0], [2]], 2: [[0]]}), start=0)
+        >>> PathTree.grow(GP().condition(), line, 0, horizon=2).leaves(1)
+        array([0, 2, 3])
+        """
+        end = len(self.levels[-1].rows)
+        if depth == 0:
+            return np.array([0, end], dtype=np.intp)
+        starts = np.arange(len(self.levels[depth - 1].rows))
+        for level in self.levels[depth - 1 : -1]:
+            starts = level.first[starts]
+        return np.append(starts, end)
 
     def best_below(self, depth: int, values: Array) -> Array:
         """Return the largest of the values (P', ...) of the children of each path of ``depth`` moves, shape (P, ...).
@@ -335,7 +353,12 @@ def _enumerate(domain: Paths, location: int, horizon: int) -> list[tuple[Indices
 
 
 def _blocks(
-    levels: Sequence[Level], inner: Sequence[Array], stops: Sequence[Indices], parent: Indices, cov: Array, full: bool
+    levels: Sequence[PathLevel],
+    inner: Sequence[Array],
+    stops: Sequence[Indices],
+    parent: Indices,
+    cov: Array,
+    full: bool,
 ) -> Array:
     """Whitened covariances of the last stops with the earlier stages, shape (P, t − 1, k, k), or their row sums.
 

@@ -37,7 +37,7 @@ from surefoot.domain.design import sobol
 from surefoot.loop.device import torch_device
 from surefoot.policy.routes.path_tree import PathTree
 
-__all__ = ["Fresh", "Normals", "Plan", "Shared", "full_nodes", "most_likely", "nodes_of", "sampled"]
+__all__ = ["Fresh", "Normals", "RoutePlan", "Shared", "full_nodes", "most_likely", "nodes_of", "sampled"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -47,7 +47,7 @@ DEVICE_BLOCK = 1 << 26  # a device wants few large launches
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RoutePlan:
     """What a planner found out about the first moves.
 
     Attributes
@@ -63,7 +63,7 @@ class Plan:
     fallbacks : tuple of int
         Moves whose sampled value was too far from the most likely one to be trusted.
 
-    >>> plan = Plan(np.array([1.0, 2.0]), np.array([0.5, 1.0]), np.array([1.5, 3.0]), 1.0, 9)
+    >>> plan = RoutePlan(np.array([1.0, 2.0]), np.array([0.5, 1.0]), np.array([1.5, 3.0]), 1.0, 9)
     >>> plan.loss(1), plan.loss(0)
     (2.0, 2.5)
     """

@@ -12,8 +12,8 @@ from scipy.special import ndtr
 from surefoot import GP, SE, Dives, Matern, MoveTable, Paths
 from surefoot.policy.routes.bellman import Fresh, Shared, full_nodes, most_likely, sampled
 from surefoot.policy.routes.lipschitz import Constants
-from surefoot.policy.routes.macro_gpo import trusted
 from surefoot.policy.routes.path_tree import PathTree
+from surefoot.policy.routes.planners import trusted
 
 
 def square(side):

@@ -28,7 +28,7 @@ from surefoot.belief.protocol import Belief
 from surefoot.loop.types import Proposal
 from surefoot.policy.view import View
 
-__all__ = ["MoveBelief", "MoveScores", "best_move", "best_moves", "drawn_move", "factors"]
+__all__ = ["MoveBelief", "MoveScores", "best_move", "best_moves", "drawn", "factors"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -179,11 +179,11 @@ def best_move(view: View, belief: Belief, rule: MoveScores) -> Proposal:
     """Return the move that a rule scores highest, from where the vehicle stands."""
     moves = view.trials.journey.options()
     known = MoveBelief.of(belief, view.domain.encode(view.domain.enumerate()), moves)
-    return drawn_move(view, moves, best_moves(rule.score_moves(view, known, belief), rule.level(known, belief)))
+    best = best_moves(rule.score_moves(view, known, belief), rule.level(known, belief))
+    return Proposal(stops=moves[drawn(view, best)])
 
 
-def drawn_move(view: View, moves: Indices, best: Mask) -> Proposal:
-    """Return one of the best moves (A, k), drawn at random if there are several."""
+def drawn(view: View, best: Mask) -> int:
+    """Return the rank of one of the best moves, drawn at random if there are several."""
     ranks = np.flatnonzero(best)
-    rank = 0 if ranks.size == 1 else int(view.stream("ties", view.step).integers(ranks.size))
-    return Proposal(stops=moves[ranks[rank]])
+    return int(ranks[0 if ranks.size == 1 else int(view.stream("ties", view.step).integers(ranks.size))])

@@ -38,7 +38,7 @@ from surefoot.errors import NotSupported
 from surefoot.loop.types import Proposal
 from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.improvement import log_h
-from surefoot.policy.moves import best_moves, drawn_move
+from surefoot.policy.moves import best_moves, drawn
 from surefoot.policy.view import View
 
 __all__ = ["Futures", "LookAhead", "Rollout"]
@@ -126,7 +126,7 @@ class LookAhead:
             measured = view.trials.data()[1]
             best = float(measured.max()) if measured.size else float(belief.gp.mean)
             self.values = self.look_ahead(journey.domain, belief, moves[:, 0], horizon, best)
-        return drawn_move(view, moves, best_moves(self.values))
+        return Proposal(stops=moves[drawn(view, best_moves(self.values))])
 
     def look_ahead(self, domain: Paths, belief: Belief, first: Indices, horizon: int, best: float) -> Array:
         """Return the value of each first step (A,), given the best value measured."""

@@ -13,9 +13,9 @@ Algorithm 1; numbers in parentheses in the code are lines of its box.
 
 **Guarantee.** With ``epsilon``, all bounds hold for the Bayes-optimal values with probability ``plan.confidence``
 (Theorem 5; :func:`~surefoot.policy.routes.lipschitz.anytime_samples` says how many samples make it 1 − δ), and the
-move chosen loses at most ``certificate`` = V̄ − Q̲(chosen). Without, the bounds hold always, for the full tree of the same samples;
-about the exact values they promise nothing, so ``plan.confidence`` is 0. All values are those under the belief that
-grew the tree; whether it is right about the field is not its question.
+move chosen loses at most ``certificate`` = V̄ − Q̲(chosen). Without, the bounds hold always, for the full tree of the
+same samples; about the exact values they promise nothing, so ``plan.confidence`` is 0. All values are those under the
+belief that grew the tree; whether it is right about the field is not its question.
 
 **The authors' options.** 300 samples, 1500 iterations, horizon 2, 3 and 4, β = 0.
 
@@ -82,9 +82,6 @@ class Carry:
         Bounds of the values of these moves.
     normals : Shared
         The outcomes that the bounds are about: the next search must imagine the same.
-
-    >>> Carry(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1), np.ones(1), Shared([np.zeros((2, 1))])).upper
-    array([1.])
     """
 
     low: Array

@@ -12,10 +12,10 @@ With λ = ε/(4H²) and δ = ε/(8θH) the expected loss of ε-Macro-GPO is at m
 differently: λ = 1/(4H/ε + 1/(2θ)), δ = ε/(8θH) (Theorem 7), so that 2H (λ + δλ + 2δθ) = ε.
 
 :class:`Constants` holds the largest over all paths, from which numbers of samples are computed, :class:`Reach` what
-follows path by path. ``"tight"`` ones are ours: the gain of a whole path is affine in the innovations x of a stage, with
-slope G (``PathTree.slopes``), so K = max ‖G‖, and θ adds E max G·x ≤ max ‖G − Ḡ‖ min(√k, √(2 log paths)) over the
-stages, with Ḡ the mean slope of the paths that begin alike. ``"paper"`` are those of Definition 1 and eq. (27), larger
-by orders of magnitude; see the table on the policy's page.
+follows path by path. ``"tight"`` ones are ours: the gain of a whole path is affine in the innovations x of a stage,
+with slope G (``PathTree.slopes``), so K = max ‖G‖, and θ adds E max G·x ≤ max ‖G − Ḡ‖ min(√k, √(2 log paths)) over
+the stages, with Ḡ the mean slope of the paths that begin alike. ``"paper"`` are those of Definition 1 and eq. (27),
+larger by orders of magnitude; see the table on the policy's page.
 
 Reference: Kharkovskii, Ling & Low 2020, "Nonmyopic Gaussian process optimization with macro-actions".
 
@@ -47,7 +47,6 @@ from surefoot.policy.routes.path_tree import PathTree
 __all__ = [
     "Constants",
     "Reach",
-    "anytime_nodes",
     "anytime_samples",
     "anytime_split",
     "failure",
@@ -77,9 +76,6 @@ class Constants:
         Of the value after a move in its outcome, in standard deviations.
     theta : array of shape (moves,)
         θ of each first move; −inf where it leads into a dead end.
-
-    >>> Constants(horizon=1, actions=4, lipschitz=0.0, K=0.0, theta=np.zeros(4)).required_samples(0.1)
-    1
     """
 
     horizon: int
@@ -90,13 +86,7 @@ class Constants:
 
     @classmethod
     def of(cls, tree: PathTree, kind: str = "tight") -> Constants:
-        """Return the ``"tight"`` or the ``"paper"`` constants of a tree.
-
-        >>> Constants.of(None, "loose")
-        Traceback (most recent call last):
-        ...
-        ValueError: constants are 'tight' or 'paper', got 'loose'
-        """
+        """Return the ``"tight"`` or the ``"paper"`` constants of a tree."""
         if kind not in ("tight", "paper"):
             raise ValueError(f"constants are 'tight' or 'paper', got {kind!r}")
         if kind == "tight":
@@ -106,9 +96,8 @@ class Constants:
         else:
             root, *steepness = _printed(tree)
             lipschitz = float(root.max())
-            spread = [
-                np.sqrt(np.square(cast(Array, level.psi)).sum(axis=(1, 2))) for level in tree.levels[:-1]
-            ]  # √Tr Σ
+            factors = [cast(Array, level.psi) for level in tree.levels[:-1]]
+            spread = [np.sqrt(np.einsum("pab,pab->p", psi, psi)) for psi in factors]  # √Tr Σ
             deviations = [slope * size for slope, size in zip(steepness, spread, strict=True)]
             K = max((float(change.max()) for change in deviations), default=0.0)
             reach = [change * math.sqrt(tree.length) for change in deviations]  # eq. (27)
@@ -298,11 +287,7 @@ def _root_slope(tree: PathTree) -> float:
 def influence(tree: PathTree, depth: int) -> Array:
     """Return α = ‖W‖ of the regression weights W = K(s, S) (K(S, S) + σ²)⁻¹ of the last move on all that precedes it.
 
-    >>> from surefoot import GP, MoveTable, Paths
-    >>> line = Paths([0.0, 1.0], MoveTable({0: [[1]], 1: [[0]]}), start=0)
-    >>> belief = GP(noise=1.0).condition([[0.0]], [1.0])
-    >>> influence(PathTree.grow(belief, line, 0, horizon=1), 1).round(4)  # k(0, 1) / (k(0, 0) + σ²)
-    array([0.3033])
+    Definition 1.
     """
     belief, kernel = tree.belief, tree.belief.gp.kernel
     prior = kernel(tree.points)
@@ -348,23 +333,13 @@ def grouped(extreme: np.ufunc, values: Array, cuts: Indices) -> Array:
 
 
 def norms(gram: Array, X: Array) -> Array:
-    """Return ‖Ψ x‖ for each path's ΨᵀΨ (P, k, k) and each of the innovations (N, k), shape (P, N).
-
-    >>> norms(4.0 * np.eye(2)[None], np.array([[3.0, 4.0]]))
-    array([[10.]])
-    """
+    """Return ‖Ψ x‖ for each path's ΨᵀΨ (P, k, k) and each of the innovations (N, k), shape (P, N)."""
     squares = gram.reshape(len(gram), -1) @ (X[:, :, None] * X[:, None, :]).reshape(len(X), -1).T
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 def nearest(tree: PathTree, depth: int, X: Array) -> Indices:
-    """Return the sample nearest to the mean, by measured values, for each path of ``depth`` moves (line 9 of the box).
-
-    >>> from surefoot import GP, MoveTable, Paths
-    >>> loop = Paths([0.0, 1.0], MoveTable({0: [[1]], 1: [[0]]}), start=0)
-    >>> nearest(PathTree.grow(GP().condition(), loop, 0, horizon=2), 1, np.array([[1.0], [-0.1], [2.0]]))
-    array([1])
-    """
+    """Return the sample nearest to the mean, by measured values, for each path of ``depth`` moves (Algorithm 1, 9)."""
     gram = _gram(tree, depth)
     step = max(1, BLOCK // len(X))
     return np.concatenate([norms(gram[i : i + step], X).argmin(axis=1) for i in range(0, len(gram), step)])
@@ -442,17 +417,3 @@ def anytime_samples(constants: Constants, epsilon: float) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if failure(constants, middle, slack) <= doubt else (middle, high)
     return high
-
-
-def anytime_nodes(horizon: int, moves: int, iterations: int) -> int:
-    """Return the nodes of an anytime tree whose every iteration expands a new outcome of the first move.
-
-    c_1 = 1 + A, c_k = 1 + A c_(k−1) are the sizes of minimal sub-trees; the tree has c_H + I c_(H−1) nodes.
-
-    >>> [anytime_nodes(H, 20, 1500) for H in (1, 2, 3, 4)]
-    [21, 31921, 639921, 12799921]
-    """
-    sizes = [1]
-    for _ in range(horizon):
-        sizes.append(1 + moves * sizes[-1])
-    return sizes[horizon] + (iterations * sizes[horizon - 1] if horizon > 1 else 0)

@@ -50,10 +50,6 @@ class Node:
         Q̲ and Q̄, bounds of the value of each move. All values include what was collected on the way to the node.
     children : dict
         The nodes below that the walk has reached too, by move and outcome.
-
-    >>> flags = np.zeros((1, 2), dtype=bool)
-    >>> Node(0, 0, np.empty(0, int), np.zeros((1, 2)), np.ones((1, 2)), flags, flags, np.zeros(1), np.ones(1)).value
-    (0.0, 1.0)
     """
 
     depth: int

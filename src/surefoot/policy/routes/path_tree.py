@@ -36,7 +36,7 @@ from surefoot.belief.posterior import EXACT, Posterior
 from surefoot.domain import Paths
 from surefoot.policy.moves import factors
 
-__all__ = ["PathLevel", "PathTree", "path_counts"]
+__all__ = ["PathLevel", "PathTree", "check_paths", "path_counts"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -70,9 +70,6 @@ class PathLevel:
         asked for.
     psi : array of shape (P, k, k), optional
         Ψ; None where blocks are.
-
-    >>> PathLevel.__name__
-    'PathLevel'
     """
 
     parent: Indices
@@ -302,6 +299,15 @@ def path_counts(domain: Paths, location: int, horizon: int) -> list[float]:
         counts.append(float(following.sum()))
         arrived = following
     return counts
+
+
+def check_paths(domain: Paths, counts: Sequence[float]) -> None:
+    """Refuse a horizon with more paths than fit into memory, given what :func:`path_counts` says of the start."""
+    if counts[-1] * domain.length > MANY:
+        raise ValueError(
+            f"there are {counts[-1]:.1e} paths of {len(counts)} moves from place {domain.start}: lower horizon, or "
+            "keep fewer moves; horizon=None looks as far ahead as is affordable"
+        )
 
 
 def _tolls(domain: Paths, location: int, shapes: list[tuple[Indices, Indices, Indices]], toll: float) -> list[Array]:

@@ -11,17 +11,18 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import not_negative
 from surefoot.domain import Candidates
 from surefoot.loop.types import Proposal
-from surefoot.policy.base import ModelOptions
-from surefoot.policy.improvement import ExpectedImprovement, Improvement, LogImprovement
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.improvement import Improvement, LogImprovement
 from surefoot.policy.view import View
 
 __all__ = ["ImprovementPerCost"]
 
 
 class _PerCost(Improvement):
-    """Maximize the logarithm of the improvement less that of the cost."""
+    """Maximize log EI − log cost."""
 
     def __init__(self, margin: float, cost: NDArray[np.float64]) -> None:
         super().__init__(LogImprovement, margin)
@@ -33,7 +34,7 @@ class _PerCost(Improvement):
             return view.highest(lambda at: score.value(*belief.predict(at)) - np.log(self.cost[at]), belief)
 
 
-class ImprovementPerCost(ExpectedImprovement):
+class ImprovementPerCost(ModelPolicy):
     """Measure the candidate of largest expected improvement per unit of cost.
 
     Parameters
@@ -42,6 +43,8 @@ class ImprovementPerCost(ExpectedImprovement):
         Where points may lie.
     cost : array of shape (n,)
         Positive costs of the candidates.
+    margin : float
+        How much better than the best estimate a value must be to count.
     **options
         ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
 
@@ -53,10 +56,12 @@ class ImprovementPerCost(ExpectedImprovement):
 
     domains = (Candidates,)
 
-    def __init__(self, domain: Candidates, *, cost: ArrayLike, **options: Unpack[ModelOptions]) -> None:
+    def __init__(
+        self, domain: Candidates, *, cost: ArrayLike, margin: float = 0.0, **options: Unpack[ModelOptions]
+    ) -> None:
         super().__init__(domain, **options)
         given = np.array(cost, dtype=np.float64)
         if given.shape != (domain.size,) or not (np.isfinite(given) & (given > 0)).all():
             raise ValueError(f"cost must be {domain.size} positive finite numbers, got {cost!r}")
-        self.cost = given
+        self.cost, self.margin = given, not_negative(margin, "margin")
         self.rule = _PerCost(self.margin, given)

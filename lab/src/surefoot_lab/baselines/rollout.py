@@ -24,7 +24,7 @@ O(A · nodes^(h−1) · h u).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Unpack
 
 import numpy as np
@@ -41,7 +41,7 @@ from surefoot.policy.improvement import log_h
 from surefoot.policy.moves import best_moves, drawn
 from surefoot.policy.view import View
 
-__all__ = ["Futures", "LookAhead", "Rollout"]
+__all__ = ["Futures", "Rollout"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -101,21 +101,14 @@ class Futures:
         )
 
 
+@dataclass
 class LookAhead:
-    """Take the step of the largest value, eq. 10, with the base policy after it.
+    """Take the step of the largest value (A,), with the base policy after it."""
 
-    Attributes
-    ----------
-    values : array of shape (A,)
-        Of the steps of the last proposal.
-
-    >>> LookAhead(4, 1.0, 3).horizon
-    4
-    """
-
-    def __init__(self, horizon: int, discount: float, nodes: int) -> None:
-        self.horizon, self.discount, self.nodes = horizon, discount, nodes
-        self.values: Array = np.empty(0)
+    horizon: int
+    discount: float
+    nodes: int
+    values: Array = field(default_factory=lambda: np.empty(0))  # of the steps of the last proposal
 
     def propose(self, view: View) -> Proposal:
         """Return the step; the horizon shrinks with what is left of the budget."""
@@ -207,14 +200,13 @@ class Rollout(ModelPolicy):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, **options)
-        for name, number in (("horizon", horizon), ("nodes", nodes)):
-            whole(number, name, 1)
+        self.horizon, self.nodes = whole(horizon, "horizon", 1), whole(nodes, "nodes", 1)
         if not 0.0 <= discount <= 1.0:
             raise ValueError(f"discount must lie between 0 and 1, got {discount!r}")
         if domain.length != 1:
             raise NotSupported(f"Rollout takes one step at a time; these moves have {domain.length} stops")
-        self.rule = LookAhead(int(horizon), float(discount), int(nodes))
-        self.horizon, self.discount, self.nodes = self.rule.horizon, self.rule.discount, self.rule.nodes
+        self.discount = float(discount)
+        self.rule = LookAhead(self.horizon, self.discount, self.nodes)
 
     @property
     def values(self) -> Array:

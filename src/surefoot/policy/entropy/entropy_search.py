@@ -47,7 +47,7 @@ from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.improvement import LogImprovement, log_h
 from surefoot.policy.view import View
 
-__all__ = ["EntropySearch", "Fantasies", "MinimumRegretSearch", "Representers", "largest_line"]
+__all__ = ["EntropySearch", "Fantasies", "MinimumRegretSearch", "largest_line"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -196,15 +196,7 @@ def _entropy(p: Array) -> Array:
 
 
 class Representers:
-    """Draw representers and trial points, and measure the trial point that is worth most.
-
-    Parameters
-    ----------
-    worth : function of Fantasies
-        The score of each trial point.
-    representers, trials, samples, values : int
-        As in :class:`EntropySearch`.
-    """
+    """Draw representers and trial points, and measure the trial point of largest ``worth``."""
 
     def __init__(
         self, worth: Callable[[Fantasies], Array], representers: int, trials: int, samples: int, values: int

@@ -93,7 +93,7 @@ def most_likely(tree: PathTree) -> Array:
     """
     values = tree.reward(tree.horizon)
     for depth in range(tree.horizon - 1, 0, -1):
-        values = tree.reward(depth) + tree.best_below(depth, values)
+        values = tree.reward(depth) + tree.best_below(depth, values)  # ℚ = R + max ℚ
     return tree.at_root(values)
 
 
@@ -238,7 +238,7 @@ def sampled(tree: PathTree, normals: Normals, *, device: str | None = None) -> A
     >>> sampled(tree, Shared([np.array([[-1.0], [1.0]])])).round(6)  # a good and a bad outcome of the first move
     array([4., 3.])
     """
-    return tree.at_root(tree.reward(1) + _Recursion(tree, normals, device).values())
+    return tree.at_root(tree.reward(1) + _Recursion(tree, normals, device).values())  # 𝒬 = R + (1/N) Σ 𝒱
 
 
 class _Recursion:
@@ -283,7 +283,7 @@ class _Recursion:
         out = self.put(np.empty((len(level.rows), *shape[:-1])))
         for start in range(0, len(level.rows), each):
             block = slice(start, min(start + each, len(level.rows)))
-            out[block] = self.best(depth, block, shape, first, later) @ weights
+            out[block] = self.best(depth, block, shape, first, later) @ weights  # (1/N) Σ_i max_a 𝒬(a | z_i)
         return out
 
     def best(self, depth: int, block: slice, shape: tuple[int, ...], first: slice, later: Any) -> Any:

@@ -173,7 +173,7 @@ class PathTree:
         kernel = belief.gp.kernel
         cross = belief.inverse @ kernel(belief.X, points) if belief.n else np.empty((0, len(places)))
         mean = belief.mean(points)
-        cov = kernel(points) - cross.T @ cross
+        cov = kernel(points) - cross.T @ cross  # eq. (1), of the field: without the noise of its measurements
         prior = float(kernel.diag(points).max())
         noise = max(belief.gp.noise, EXACT * prior)
         local = np.split(inverse.ravel(), np.cumsum([rows.size for _, _, rows in shapes])[:-1])
@@ -190,7 +190,7 @@ class PathTree:
             information, psi = np.zeros(len(rows)), None
             if full:
                 own = cov[stops[-1][:, :, None], stops[-1][:, None, :]] - np.einsum("pjab,pjac->pbc", blocks, blocks)
-                psi = factors(own, noise, prior)
+                psi = factors(own, noise, prior)  # ΨΨᵀ = Σ of eq. (1)
                 inner.append(np.asarray(np.linalg.inv(psi), dtype=np.float64))
                 information = _information(own, psi, noise, prior, bonus) if exploration > 0.0 else information
             below = np.bincount(shapes[depth + 1][0], minlength=len(rows)) if not last else np.zeros(len(rows), np.intp)
@@ -212,7 +212,7 @@ class PathTree:
         return cls(tuple(made), options, domain.length, exploration, belief, noise, places, points, cov)
 
     def reward(self, depth: int) -> Array:
-        """Return c + β I of the paths of ``depth`` moves, shape (P,): the reward at the most likely outcome."""
+        """Return R = c + β I of the paths of ``depth`` moves, shape (P,): eq. (4) at the most likely outcome."""
         level = self.levels[depth - 1]
         return level.constant + self.exploration * level.information
 
@@ -387,7 +387,7 @@ def _blocks(
 
 
 def _information(own: Array, psi: Array, noise: float, prior: float, bonus: str) -> Array:
-    """½ log|I + Σ/σ²| of the field's covariance, or of that of its noisy measurements."""
+    """½ log|I + Σ/σ²| (eq. (4)) of the field's covariance, or of that of its noisy measurements, as printed."""
     factor = psi if bonus == "latent" else factors(own, 2.0 * noise, prior)
     gain: Array = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1) - 0.5 * own.shape[-1] * np.log(noise)
     return gain

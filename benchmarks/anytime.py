@@ -17,8 +17,8 @@ import time
 import numpy as np
 
 from surefoot.policy.routes.anytime import AnytimePlanner
+from surefoot.policy.routes.bellman import Shared, full_nodes, sampled
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Shared, full_nodes, sampled
 from surefoot_lab.roads import taxi
 from surefoot_lab.routes import plankton
 

@@ -20,7 +20,6 @@ from surefoot import (
     Box,
     Candidates,
     Choice,
-    EntropySearch,
     Exhausted,
     Float,
     MacroGPO,
@@ -50,8 +49,7 @@ from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.widths import width_from_dict
 from surefoot.policy.legacy import ModelPolicy
 from surefoot.policy.moves import factors
-from surefoot.policy.routes.bounds import Reach, nearest
-from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.lipschitz import Constants, Reach, nearest
 from surefoot.policy.routes.path_tree import PathTree
 from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.select import Coverage, saturate
@@ -227,6 +225,10 @@ def test_a_search_that_has_nowhere_to_go():
         lambda: MacroGPO(ROAD, gp=GAUSS, seed=0),
     ],
     ids=["EntropySearch", "MacroGPO"],
+        lambda: TruVaR(LINE, gp=GAUSS, seed=0),
+        lambda: RandomLevelSet(LINE, threshold=0.0, gp=GAUSS, seed=0),
+    ],
+    ids=["TruVaR", "RandomLevelSet"],
 )
 def test_a_rule_that_scores_no_point(policy):
     made = policy()

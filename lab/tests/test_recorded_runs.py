@@ -6,6 +6,7 @@ import pytest
 from surefoot import GP, GPUCB, QEI, SE, BudgetSpent, Dives, Paths
 from surefoot.errors import MissingData
 from surefoot.policy.moves import MoveBelief, best_moves
+from surefoot.policy.view import View
 from surefoot_lab import datasets
 from surefoot_lab.baselines.recorded import recorded_rule
 
@@ -41,12 +42,20 @@ def make(recorded, run, method, seed=0):
     return policy, places
 
 
+def scores_of(policy, moves):
+    """What the rule says of moves, and what all scores contain."""
+    belief = policy.posterior()
+    known = MoveBelief.of(belief, policy.domain.points, moves)
+    if hasattr(policy, "_score_moves"):
+        return policy._score_moves(known, belief, len(policy.queries)), 0.0
+    view = View(policy.trials, policy.surrogate, len(policy.queries), policy.stream)
+    return policy.rule.score_moves(view, known, belief), policy.rule.level(known, belief)
+
+
 def optimal(policy):
     """The moves that the rule holds for best now, as a set of tuples of places."""
     moves = policy.journey.options()
-    belief = policy.posterior()
-    known = MoveBelief.of(belief, policy.domain.points, moves)
-    return {tuple(m) for m in moves[best_moves(policy._score_moves(known, belief, 0))].tolist()}
+    return {tuple(m) for m in moves[best_moves(*scores_of(policy, moves))].tolist()}
 
 
 def run_of(recorded, run, method, seed):
@@ -100,8 +109,7 @@ def test_q_ei_agrees_in_most_stages(recorded, seed):
         for stage in range(STAGES):
             at, stops = places[stage * LENGTH], places[1 + stage * LENGTH : 1 + (stage + 1) * LENGTH]
             table = moves.table(np.array([at]))[0]
-            belief = policy.posterior()
-            scores = policy._score_moves(MoveBelief.of(belief, policy.domain.points, table), belief, stage)
+            scores, _ = scores_of(policy, table)
             best = table[scores >= scores.max() - 1e-8]  # what is improbable beyond that is a tie
             agreed.append(stops.tolist() in best.tolist())
             policy.tell(policy.domain.points[stops], field[stops].tolist())

@@ -9,15 +9,25 @@ from surefoot import GP, SE, Dives, MacroGPO, MoveTable, Paths
 from surefoot.errors import NotSupported
 from surefoot.loop.types import Outcome
 from surefoot.policy.routes.anytime import AnytimePlanner
-from surefoot.policy.routes.bounds import Reach, anytime_nodes
-from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.bellman import Fresh, Shared, full_nodes, most_likely, sampled
+from surefoot.policy.routes.lipschitz import Constants, Reach
+from surefoot.policy.routes.minimal_subtrees import Subtrees
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Fresh, Shared, full_nodes, most_likely, sampled
-from surefoot.policy.routes.subtrees import Subtrees
 
 SIDE = 31
 GRID = np.stack(np.meshgrid(np.arange(float(SIDE)), np.arange(float(SIDE)), indexing="ij"), axis=-1).reshape(-1, 2)
 MIDDLE = SIDE * SIDE // 2
+
+
+def anytime_nodes(horizon: int, moves: int, iterations: int) -> int:
+    """Return the nodes of an anytime tree whose every iteration expands a new outcome of the first move.
+
+    c_1 = 1 + A, c_k = 1 + A c_(k−1) are the sizes of minimal sub-trees; the tree has c_H + I c_(H−1) nodes.
+    """
+    sizes = [1]
+    for _ in range(horizon):
+        sizes.append(1 + moves * sizes[-1])
+    return sizes[horizon] + (iterations * sizes[horizon - 1] if horizon > 1 else 0)
 
 
 def plankton(horizon, samples, seed=0, length=3, **options):
@@ -222,10 +232,10 @@ FIELD = np.exp(-((GRID - [9.0, 20.0]) ** 2).sum(axis=1) / 60.0)
 
 def test_the_policy_plans_every_move():
     policy = drive(boat(), FIELD)
-    horizons = [query.note["horizon"] for query in policy._queries]
+    horizons = [query.note["horizon"] for query in policy.queries]
     assert horizons == [4, 4, 3, 2, 1]
     assert policy.certificate.loss == 0.0  # one move ahead is exact
-    assert all(query.note["certificate"][0] < np.inf for query in policy._queries)
+    assert all(query.note["certificate"][0] < np.inf for query in policy.queries)
 
 
 def test_the_policy_goes_on_from_the_search_before():
@@ -235,7 +245,7 @@ def test_the_policy_goes_on_from_the_search_before():
     searches = []
     for _ in range(3):
         query = policy.ask()
-        searches.append(policy._search[1])
+        searches.append(policy.rule.planner.latest[1])
         policy.tell(query, FIELD[query.note["stops"]])
     first, second, third = (search.normals.tables for search in searches)
     assert not np.array_equal(first[1], second[0])
@@ -276,10 +286,10 @@ def test_nothing_is_carried_over_to_another_belief(event):
             policy.tell(query, values)
         if stage and event == "extra":
             policy.tell(GRID[0], 0.0)
-    kept = policy._search[1].normals.tables[1:]
+    kept = policy.rule.planner.latest[1].normals.tables[1:]
     query = policy.ask()
     assert query.note["horizon"] == 3
-    assert not np.array_equal(policy._search[1].normals.tables, kept)
+    assert not np.array_equal(policy.rule.planner.latest[1].normals.tables, kept)
 
 
 # -- options ---------------------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from surefoot import (
     optimize,
 )
 from surefoot.policy.routes.anytime import AnytimePlanner
+from surefoot.policy.routes.bellman import Fresh, Shared, sampled
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Fresh, Shared, sampled
 
 SIDE = 21
 GRID = np.stack(np.meshgrid(np.arange(21.0), np.arange(21.0), indexing="ij"), axis=-1).reshape(-1, 2)

@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 
 from surefoot import GP, GPUCB, SE, Dives, GraphPaths, MacroGPO, MoveTable, Paths, Policy
 from surefoot.domain import domain_from_dict
+from surefoot.policy.routes.bellman import full_nodes, most_likely, nodes_of
 from surefoot.policy.routes.path_tree import PathTree, path_counts
-from surefoot.policy.routes.plan import full_nodes, most_likely, nodes_of
 
 PLACES = np.random.default_rng(0).uniform(0.0, 10.0, (30, 2))
 APART = np.linalg.norm(PLACES[:, None] - PLACES, axis=2)
@@ -157,9 +157,10 @@ def test_finding_20_the_defaults_work_on_a_graph_at_the_first_ask():
     assert query.note["nodes"] <= 5e9
     assert query.note["horizon"] == 4  # with a hundred samples: 3
     usual = MacroGPO(dense, gp=BELIEF, seed=0)
-    assert usual._ahead(0, 4) == 3
+    assert usual.rule.ahead(usual.journey) == 3
     grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(9.0), indexing="ij"), axis=-1).reshape(-1, 2)
-    assert MacroGPO(Paths(grid, Dives((9, 9), 2), start=40), gp=BELIEF)._ahead(40, 4) == 4  # as ever
+    ever = MacroGPO(Paths(grid, Dives((9, 9), 2), start=40), gp=BELIEF)
+    assert ever.rule.ahead(ever.journey) == 4
 
 
 def test_finding_20_a_tree_that_cannot_be_searched_is_refused_when_the_policy_is_made():

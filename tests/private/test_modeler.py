@@ -67,8 +67,9 @@ def test_ten_thousand_rows_with_fitting(policy):
     f = np.cos(0.2 * Z[:, 0]) + np.cos(0.2 * Z[:, 1])
     modeler = Modeler(Release("k", Z + 0.7 * rng.standard_normal(Z.shape), noise=0.7, asks=9), policy, seed=0)
     run(modeler, f, 5)
-    assert modeler.policy._fits  # the rule chose after a fit
-    assert isinstance(modeler.policy._fit(5).kernel, NoisyInputs)
+    fitted = modeler.policy.posterior().gp
+    assert fitted != modeler.policy.gp
+    assert isinstance(fitted.kernel, NoisyInputs)
 
 
 def test_given_beliefs_are_about_the_true_rows():

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from surefoot import GP, SE, MoveTable, Paths
 from surefoot.policy.routes.anytime import AnytimePlanner
-from surefoot.policy.routes.bounds import Reach, anytime_samples, anytime_split, failure
-from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.bellman import Shared, full_nodes, sampled
+from surefoot.policy.routes.lipschitz import Constants, Reach, anytime_samples, anytime_split, failure
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Shared, full_nodes, sampled
 
 seeds = st.integers(0, 2**31)
 inits = st.sampled_from(["mlo_jensen", "mlo", "lipschitz"])

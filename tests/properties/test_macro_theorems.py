@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from surefoot import GP, SE, Dives, Matern, MoveTable, Paths
-from surefoot.policy.routes.macro_gpo import trusted
-from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.bellman import Fresh, Shared, full_nodes, most_likely, sampled
+from surefoot.policy.routes.lipschitz import Constants
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Fresh, Shared, full_nodes, most_likely, sampled
+from surefoot.policy.routes.planners import trusted
 
 
 def square(side):
@@ -145,7 +145,7 @@ class Kept(Fresh):
 
 def test_fresh_outcomes_batched_and_one_by_one(monkeypatch):
     """Blocks of any size use each outcome where it belongs."""
-    monkeypatch.setattr("surefoot.policy.routes.plan.BLOCK", 7)
+    monkeypatch.setattr("surefoot.policy.routes.bellman.BLOCK", 7)
     tree = tree_of(*case(3, k=2), 3)
     N = 3
     kept = Kept(3, N, np.random.default_rng(0))

@@ -28,7 +28,7 @@ from surefoot.belief.protocol import Belief
 from surefoot.loop.types import Proposal
 from surefoot.policy.view import View
 
-__all__ = ["MoveBelief", "MoveScores", "best_move", "best_moves", "factors"]
+__all__ = ["MoveBelief", "MoveScores", "best_move", "best_moves", "drawn", "factors"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -179,6 +179,11 @@ def best_move(view: View, belief: Belief, rule: MoveScores) -> Proposal:
     """Return the move that a rule scores highest, from where the vehicle stands."""
     moves = view.trials.journey.options()
     known = MoveBelief.of(belief, view.domain.encode(view.domain.enumerate()), moves)
-    best = np.flatnonzero(best_moves(rule.score_moves(view, known, belief), rule.level(known, belief)))
-    rank = 0 if best.size == 1 else int(view.stream("ties", view.step).integers(best.size))
-    return Proposal(stops=moves[best[rank]])
+    best = best_moves(rule.score_moves(view, known, belief), rule.level(known, belief))
+    return Proposal(stops=moves[drawn(view, best)])
+
+
+def drawn(view: View, best: Mask) -> int:
+    """Return the rank of one of the best moves, drawn at random if there are several."""
+    ranks = np.flatnonzero(best)
+    return int(ranks[0 if ranks.size == 1 else int(view.stream("ties", view.step).integers(ranks.size))])

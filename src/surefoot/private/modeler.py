@@ -38,7 +38,6 @@ from surefoot.loop.journal import dumps, loads, write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.record import load
 from surefoot.loop.types import LevelSet, Outcome, Query, Recommendation
-from surefoot.policy.legacy import ModelPolicy
 from surefoot.policy.ucb.gp_ucb import GPUCB
 from surefoot.private.messages import Answer, Ask, Close, Release
 
@@ -118,7 +117,7 @@ class Modeler:
         if path is not None:
             options["journal"] = _stored(release, Path(path))
         options.setdefault("repeats", release.repeats)
-        if issubclass(policy, ModelPolicy):
+        if "gp" in policy.__signature__.parameters:
             options["gp"] = _belief(gp, release, noise_aware)
         elif gp is not None:
             raise NotSupported(f"{policy.__name__} has no belief: leave gp out")

@@ -6,21 +6,35 @@ known, one per candidate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from surefoot.arguments import not_negative
 from surefoot.domain import Candidates
-from surefoot.loop.policy import Proposal
-from surefoot.policy.legacy import ModelOptions
-from surefoot.policy.legacy_improvement import LegacyExpected
+from surefoot.loop.types import Proposal
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.improvement import Improvement, LogImprovement
+from surefoot.policy.view import View
 
 __all__ = ["ImprovementPerCost"]
 
 
-class ImprovementPerCost(LegacyExpected):
+class _PerCost(Improvement):
+    """Maximize log EI − log cost."""
+
+    def __init__(self, margin: float, cost: NDArray[np.float64]) -> None:
+        super().__init__(LogImprovement, margin)
+        self.cost = cost
+
+    def propose(self, view: View) -> Proposal:
+        with view.hallucinated() as belief:
+            score = self.acquisition(view, belief)
+            return view.highest(lambda at: score.value(*belief.predict(at)) - np.log(self.cost[at]), belief)
+
+
+class ImprovementPerCost(ModelPolicy):
     """Measure the candidate of largest expected improvement per unit of cost.
 
     Parameters
@@ -29,6 +43,8 @@ class ImprovementPerCost(LegacyExpected):
         Where points may lie.
     cost : array of shape (n,)
         Positive costs of the candidates.
+    margin : float
+        How much better than the best estimate a value must be to count.
     **options
         ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
 
@@ -40,14 +56,12 @@ class ImprovementPerCost(LegacyExpected):
 
     domains = (Candidates,)
 
-    def __init__(self, domain: Candidates, *, cost: ArrayLike, **options: Unpack[ModelOptions]) -> None:
+    def __init__(
+        self, domain: Candidates, *, cost: ArrayLike, margin: float = 0.0, **options: Unpack[ModelOptions]
+    ) -> None:
         super().__init__(domain, **options)
         given = np.array(cost, dtype=np.float64)
         if given.shape != (domain.size,) or not (np.isfinite(given) & (given > 0)).all():
             raise ValueError(f"cost must be {domain.size} positive finite numbers, got {cost!r}")
-        self.cost = given
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        with self._hallucinated() as belief:
-            logarithm = self._acquisition(belief, step).value(*self._everywhere(belief))
-            return self._best_candidate(logarithm - np.log(self.cost), step)
+        self.cost, self.margin = given, not_negative(margin, "margin")
+        self.rule = _PerCost(self.margin, given)

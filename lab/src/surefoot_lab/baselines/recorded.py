@@ -21,19 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from surefoot.belief.posterior import Posterior
+from surefoot.belief.protocol import Belief
 from surefoot.domain import Paths
+from surefoot.loop.policy import Policy
+from surefoot.loop.types import Proposal
 from surefoot.loop.widths import Finite
+from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.batch.gp_ucb_pe import DBGPUCB, GPUCBPE
-from surefoot.policy.batch.penalization import LocalPenalization
-from surefoot.policy.legacy import ModelOptions
-from surefoot.policy.legacy_ucb import LegacyGPUCB
-from surefoot.policy.moves import MoveBelief
-from surefoot.policy.routes.moves import MoveRule
+from surefoot.policy.moves import MoveBelief, best_move
+from surefoot.policy.ucb.gp_ucb import UpperConfidence
+from surefoot.policy.view import View
 
 __all__ = ["RecordedGPBUCB", "RecordedLocalPenalization", "recorded_rule", "recorded_width"]
 
 Array = NDArray[np.float64]
+
+STEEP = 10.0  # L
 
 
 def recorded_width(step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
@@ -45,7 +48,16 @@ def recorded_width(step: int, *, size: int | None = None, dimension: int | None 
     return math.sqrt(0.2) * Finite(0.9)(step, size=size)
 
 
-class RecordedGPBUCB(LegacyGPUCB):
+class _RecordedBUCB(UpperConfidence):
+    """The mean of the first stop, and noisy standard deviations."""
+
+    def score_moves(self, view: View, moves: MoveBelief, belief: Belief) -> Array:
+        reach = [self.width(view.round + stop, size=view.domain.size) for stop in range(moves.mean.shape[1])]
+        scores: Array = moves.mean[:, :1] + np.array(reach) * np.sqrt(moves.prefix_std**2 + moves.noise)
+        return scores
+
+
+class RecordedGPBUCB(ModelPolicy):
     """GP-BUCB on moves with the mean of the first stop and noisy standard deviations.
 
     Parameters
@@ -64,17 +76,37 @@ class RecordedGPBUCB(LegacyGPUCB):
     domains = (Paths,)
 
     def __init__(self, domain: Paths, **options: Unpack[ModelOptions]) -> None:
-        super().__init__(domain, width=recorded_width, **options)
+        super().__init__(domain, **options)
+        self.rule = _RecordedBUCB(recorded_width)
 
-    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
-        reach = [
-            recorded_width(self.journey.spent + stop + 1, size=self.domain.size) for stop in range(moves.mean.shape[1])
-        ]
-        scores: Array = moves.mean[:, :1] + np.array(reach) * np.sqrt(moves.prefix_std**2 + moves.noise)
+
+class _RecordedPenalization:
+    """The scores of whole moves, as they were compared."""
+
+    def propose(self, view: View) -> Proposal:
+        with view.hallucinated() as belief:
+            return best_move(view, belief, self)
+
+    def level(self, moves: MoveBelief, belief: Belief) -> float:
+        return 0.0
+
+    def score_moves(self, view: View, moves: MoveBelief, belief: Belief) -> Array:
+        values = view.trials.data()[1]
+        best = float(values.max()) if values.size else belief.gp.mean
+        variance = moves.std**2 + moves.noise
+        z = (moves.mean - best) / variance
+        density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        improvement = (moves.mean - best) * ndtr(z) + variance * density
+        improvement = np.where(improvement <= 0.0, np.logaddexp(0.0, improvement), improvement)
+        distance = np.linalg.norm(moves.points[:, :, None, :] - moves.points[:, None, :, :], axis=3)
+        inside = (STEEP * distance + (moves.mean - best)[:, None, :]) / np.sqrt(variance)[:, None, :]
+        penalty = np.where(np.tri(moves.mean.shape[1], k=-1, dtype=bool), ndtr(inside), 1.0)
+        # Values within 1e-8 of each other, not of their size, counted as equal.
+        scores: Array = 1.0 + improvement * penalty.prod(axis=2)
         return scores
 
 
-class RecordedLocalPenalization(LocalPenalization):
+class RecordedLocalPenalization(ModelPolicy):
     """Local penalization on moves with the variance in the place of the standard deviation, and L = 10.
 
     Parameters
@@ -93,25 +125,12 @@ class RecordedLocalPenalization(LocalPenalization):
     domains = (Paths,)
 
     def __init__(self, domain: Paths, **options: Unpack[ModelOptions]) -> None:
-        super().__init__(domain, lipschitz=10.0, **options)
-
-    def _score_moves(self, moves: MoveBelief, belief: Posterior, step: int) -> Array:
-        values = self._data()[1]
-        best = float(values.max()) if values.size else belief.gp.mean
-        variance = moves.std**2 + moves.noise
-        z = (moves.mean - best) / variance
-        density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-        improvement = (moves.mean - best) * ndtr(z) + variance * density
-        improvement = np.where(improvement <= 0.0, np.logaddexp(0.0, improvement), improvement)
-        distance = np.linalg.norm(moves.points[:, :, None, :] - moves.points[:, None, :, :], axis=3)
-        inside = (10.0 * distance + (moves.mean - best)[:, None, :]) / np.sqrt(variance)[:, None, :]
-        penalty = np.where(np.tri(moves.mean.shape[1], k=-1, dtype=bool), ndtr(inside), 1.0)
-        # Values within 1e-8 of each other, not of their size, counted as equal.
-        scores: Array = 1.0 + improvement * penalty.prod(axis=2)
-        return scores
+        super().__init__(domain, **options)
+        self.lipschitz = STEEP
+        self.rule = _RecordedPenalization()
 
 
-def recorded_rule(method: str, domain: Paths, **options: Unpack[ModelOptions]) -> MoveRule:
+def recorded_rule(method: str, domain: Paths, **options: Unpack[ModelOptions]) -> Policy:
     """Return the policy behind a recorded run, by the name it is recorded under: h1, bucb, pe or lp.
 
     >>> from surefoot import GP, Dives

@@ -24,20 +24,22 @@ O(A · nodes^(h−1) · h u).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Unpack, cast
+from dataclasses import dataclass, field
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
-from surefoot.belief.posterior import EXACT, Posterior
+from surefoot.belief.posterior import EXACT
+from surefoot.belief.protocol import Belief
 from surefoot.domain import Paths
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal
-from surefoot.policy.improvement import LogImprovement, log_h
-from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
-from surefoot.policy.moves import best_moves
+from surefoot.loop.types import Proposal
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.improvement import log_h
+from surefoot.policy.moves import best_moves, drawn
+from surefoot.policy.view import View
 
 __all__ = ["Futures", "Rollout"]
 
@@ -99,6 +101,66 @@ class Futures:
         )
 
 
+@dataclass
+class LookAhead:
+    """Take the step of the largest value (A,), with the base policy after it."""
+
+    horizon: int
+    discount: float
+    nodes: int
+    values: Array = field(default_factory=lambda: np.empty(0))  # of the steps of the last proposal
+
+    def propose(self, view: View) -> Proposal:
+        """Return the step; the horizon shrinks with what is left of the budget."""
+        journey = view.trials.journey
+        moves, stages = journey.options(), journey.stages
+        horizon = self.horizon if stages is None else min(self.horizon, stages)
+        with view.hallucinated() as belief:  # stops that were missed
+            measured = view.trials.data()[1]
+            best = float(measured.max()) if measured.size else float(belief.gp.mean)
+            self.values = self.look_ahead(journey.domain, belief, moves[:, 0], horizon, best)
+        return Proposal(stops=moves[drawn(view, best_moves(self.values))])
+
+    def look_ahead(self, domain: Paths, belief: Belief, first: Indices, horizon: int, best: float) -> Array:
+        """Return the value of each first step (A,), given the best value measured."""
+        places, table = _in_reach(domain, first, horizon)
+        E = domain.encode(domain.points[places])
+        mean, cov = belief.expected(E), belief.covariance(E, E)
+        noise = max(belief.gp.noise, EXACT * float(cov.diagonal().max()), 1e-300)
+        count = len(first)
+        now = Futures(
+            np.zeros(count, dtype=np.intp),
+            np.tile(mean, (count, 1)),
+            np.tile(np.maximum(cov.diagonal(), 0.0), (count, 1)),
+            np.empty((count, 0, len(places))),
+            np.full(count, best),
+        )
+        steps = np.searchsorted(places, first)
+        z, weights = np.polynomial.hermite_e.hermegauss(self.nodes)
+        weights = weights / math.sqrt(2.0 * math.pi)
+        total = np.zeros(count)
+        share = np.ones(1)  # probabilities of the futures of one first step
+        for left in range(horizon, 0, -1):
+            if left < horizon:
+                options = table[now.at]
+                gains = now.improvement(options, noise)
+                liking = gains if left > 1 else np.take_along_axis(now.mean, options, axis=1)
+                rank = np.where(options >= 0, liking, -np.inf).argmax(axis=1)[:, None]
+                steps = np.take_along_axis(options, rank, axis=1)[:, 0]
+                gain = np.take_along_axis(gains, rank, axis=1)[:, 0]  # 0 at a dead end
+            else:
+                gain = now.improvement(steps[:, None], noise)[:, 0]
+            total += self.discount ** (horizon - left) * (gain.reshape(count, -1) @ share)
+            if left > 1:
+                steps = np.where(steps >= 0, steps, now.at)  # who cannot go on stays, and gains nothing more
+                every = np.arange(len(steps))
+                std = np.sqrt(now.var[every, steps] + noise)
+                values = now.mean[every, steps][:, None] + std[:, None] * z
+                now = now.measured(steps, values, cov, noise=noise)
+                share = (share[:, None] * weights).ravel()
+        return total
+
+
 class Rollout(ModelPolicy):
     """Take the step whose improvement, and that of a simple rule after it, is expected to be largest.
 
@@ -126,6 +188,7 @@ class Rollout(ModelPolicy):
 
     domains = (Paths,)
     parallel = False
+    rule: LookAhead
 
     def __init__(
         self,
@@ -137,71 +200,18 @@ class Rollout(ModelPolicy):
         **options: Unpack[ModelOptions],
     ) -> None:
         super().__init__(domain, **options)
-        for name, number in (("horizon", horizon), ("nodes", nodes)):
-            whole(number, name, 1)
+        self.horizon, self.nodes = whole(horizon, "horizon", 1), whole(nodes, "nodes", 1)
         if not 0.0 <= discount <= 1.0:
             raise ValueError(f"discount must lie between 0 and 1, got {discount!r}")
         if domain.length != 1:
             raise NotSupported(f"Rollout takes one step at a time; these moves have {domain.length} stops")
-        self.horizon, self.discount, self.nodes = int(horizon), float(discount), int(nodes)
-        self.values: Array = np.empty(0)  # of the steps of the last ask
+        self.discount = float(discount)
+        self.rule = LookAhead(self.horizon, self.discount, self.nodes)
 
-    def _acquisition(self, belief: object, step: int) -> Acquisition:
-        return LogImprovement(self._best(cast(Posterior, belief)), 1e-150)
-
-    def _best(self, belief: Posterior) -> float:
-        """The best value measured; before any, the prior mean."""
-        values = self._data()[1]
-        return float(values.max()) if values.size else float(belief.gp.mean)
-
-    def _move(self, moves: Indices, step: int) -> Proposal:
-        stages = self.journey.stages
-        horizon = self.horizon if stages is None else min(self.horizon, stages)
-        with self._hallucinated() as belief:  # stops that were missed
-            self.values = self._look_ahead(cast(Posterior, belief), moves[:, 0], horizon)
-        best = np.flatnonzero(best_moves(self.values))
-        rank = 0 if best.size == 1 else int(self.stream("ties", step).integers(best.size))
-        return Proposal(stops=moves[best[rank]])
-
-    def _look_ahead(self, belief: Posterior, first: Indices, horizon: int) -> Array:
-        """The value of each first step (A,)."""
-        domain = cast(Paths, self.domain)
-        places, table = _in_reach(domain, first, horizon)
-        E = self._seen(domain.points[places])
-        mean, cov = belief.mean(E), belief.cov(E)
-        noise = max(belief.gp.noise, EXACT * float(cov.diagonal().max()), 1e-300)
-        count = len(first)
-        now = Futures(
-            np.zeros(count, dtype=np.intp),
-            np.tile(mean, (count, 1)),
-            np.tile(np.maximum(cov.diagonal(), 0.0), (count, 1)),
-            np.empty((count, 0, len(places))),
-            np.full(count, self._best(belief)),
-        )
-        steps = np.searchsorted(places, first)
-        z, weights = np.polynomial.hermite_e.hermegauss(self.nodes)
-        weights = weights / math.sqrt(2.0 * math.pi)
-        total = np.zeros(count)
-        share = np.ones(1)  # probabilities of the futures of one first step
-        for left in range(horizon, 0, -1):
-            if left < horizon:
-                options = table[now.at]
-                gains = now.improvement(options, noise)
-                liking = gains if left > 1 else np.take_along_axis(now.mean, options, axis=1)
-                rank = np.where(options >= 0, liking, -np.inf).argmax(axis=1)[:, None]
-                steps = np.take_along_axis(options, rank, axis=1)[:, 0]
-                gain = np.take_along_axis(gains, rank, axis=1)[:, 0]  # 0 at a dead end
-            else:
-                gain = now.improvement(steps[:, None], noise)[:, 0]
-            total += self.discount ** (horizon - left) * (gain.reshape(count, -1) @ share)
-            if left > 1:
-                steps = np.where(steps >= 0, steps, now.at)  # who cannot go on stays, and gains nothing more
-                every = np.arange(len(steps))
-                std = np.sqrt(now.var[every, steps] + noise)
-                values = now.mean[every, steps][:, None] + std[:, None] * z
-                now = now.measured(steps, values, cov, noise=noise)
-                share = (share[:, None] * weights).ravel()
-        return total
+    @property
+    def values(self) -> Array:
+        """The value of each step at the last ask, shape (A,)."""
+        return self.rule.values
 
 
 def _in_reach(domain: Paths, first: Indices, horizon: int) -> tuple[Indices, Indices]:

@@ -29,9 +29,8 @@ candidates O(m n M) for the covariances.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, Unpack, cast
+from collections.abc import Callable
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +38,14 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp, ndtri
 
 from surefoot.arguments import one_of, whole
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior, factorize
+from surefoot.belief.posterior import factorize
+from surefoot.belief.protocol import Belief
 from surefoot.domain import Candidates, Domain
 from surefoot.domain.ranking import argmax
-from surefoot.errors import NotSupported
-from surefoot.loop.policy import Proposal
+from surefoot.loop.types import Proposal
+from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.improvement import LogImprovement, log_h
-from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
+from surefoot.policy.view import View
 
 __all__ = ["EntropySearch", "Fantasies", "MinimumRegretSearch", "largest_line"]
 
@@ -196,43 +195,26 @@ def _entropy(p: Array) -> Array:
     return np.asarray(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1))
 
 
-class _Representers(ModelPolicy):
-    """Shared by the two searches: representers, trial points and their joint belief."""
+class Representers:
+    """Draw representers and trial points, and measure the trial point of largest ``worth``."""
 
     def __init__(
-        self,
-        domain: Domain,
-        *,
-        representers: int = 40,
-        trials: int = 120,
-        samples: int = 256,
-        values: int = 5,
-        **options: Unpack[ModelOptions],
+        self, worth: Callable[[Fantasies], Array], representers: int, trials: int, samples: int, values: int
     ) -> None:
-        super().__init__(domain, **options)
-        self.representers, self.tried = whole(representers, "representers", 2), whole(trials, "trials", 2)
-        self.samples, self.values = whole(samples, "samples", 2), whole(values, "values", 1)
+        self.worth, self.samples, self.values = worth, whole(samples, "samples", 2), whole(values, "values", 1)
+        self.representers, self.trials = whole(representers, "representers", 2), whole(trials, "trials", 2)
 
-    @abstractmethod
-    def _worth(self, state: Fantasies) -> Array:
-        """The score of each trial point."""
-
-    def _acquisition(self, belief: Posterior | GridPosterior, step: int) -> Acquisition:
-        raise NotSupported(f"{type(self).__name__} scores what a measurement teaches, not mean and standard deviation")
-
-    def _rule(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        finite = isinstance(self.domain, Candidates)
-        with self._hallucinated() as belief:
-            X = self.domain.points if finite else self._pool(belief, step)  # type: ignore[attr-defined]
-            mean, std = self._everywhere(belief) if finite else cast(Posterior, belief).predict(self._seen(X))
-            taken = self._taken(X)
-            chosen, trial = self._draw(mean, std, belief, taken, step)
-            if isinstance(belief, GridPosterior):
-                joint = np.asarray(belief.covariance(chosen))
-                cov, cross = joint[:, chosen], joint[:, trial].T
-            else:
-                E = self._seen(X)
-                cov, cross = belief.cov(E[chosen]), belief.cov(E[trial], E[chosen])
+    def propose(self, view: View) -> Proposal:
+        """Return the trial point of largest worth, given the points under way."""
+        listed = view.domain.listed
+        with view.hallucinated() as belief:
+            X = view.domain.enumerate() if listed else self.pool(view, belief)
+            at = view.domain.address(X, np.arange(len(X)))
+            mean, std = belief.predict(at)
+            taken = self.taken(view, X)
+            chosen, trial = self.drawn(view, mean, std, view.prior_std(belief.gp), taken)
+            joint = belief.covariance(at[chosen], np.concatenate([at[chosen], at[trial]]))  # one pass over a list
+            cov, cross = joint[:, : len(chosen)], joint[:, len(chosen) :].T
             state = Fantasies(
                 np.asarray(mean[chosen], dtype=np.float64),
                 0.5 * (cov + cov.T),
@@ -241,41 +223,38 @@ class _Representers(ModelPolicy):
                 belief.gp.noise,
                 samples=self.samples,
                 values=self.values,
-                rng=self.stream("draws", step),
+                rng=view.stream("draws", view.step),
             )
-        best = int(trial[argmax(self._worth(state), rng=self.stream("ties", step), exclude=taken[trial])])
-        return Proposal(index=best) if finite else Proposal(X[best])
+        best = int(trial[argmax(self.worth(state), rng=view.stream("ties", view.step), exclude=taken[trial])])
+        return Proposal(index=best) if listed else Proposal(X[best])
 
-    def _taken(self, X: Array) -> NDArray[np.bool_]:
-        """Which rows of X (n, d) must not be asked now."""
-        if isinstance(self.domain, Candidates):
-            return self._excluded_rows()
-        blocked = self._excluded_points()
+    def taken(self, view: View, X: Array) -> NDArray[np.bool_]:
+        """Return which rows of X (n, d) must not be asked now."""
+        blocked = view.domain.excluding(view.blocked())
+        if view.domain.listed:
+            return np.asarray(blocked, dtype=np.bool_)
         return Candidates(blocked).contains(X) if len(blocked) else np.zeros(len(X), dtype=np.bool_)
 
-    def _pool(self, belief: Posterior | GridPosterior, step: int) -> Array:
-        """Points of a box or a space among which to choose: spread ones, and clouds around the best measured."""
-        rng = self.stream("pool", step)
-        spread = self.domain.design(POOL, rng)
-        best = self._incumbents(belief) if isinstance(belief, Posterior) else None
+    def pool(self, view: View, belief: Belief) -> Array:
+        """Return points of a box or a space among which to choose: spread ones, and clouds around the best measured."""
+        domain, rng = view.domain, view.stream("pool", view.step)
+        spread = domain.design(POOL, rng)
+        best = view.incumbents(belief)
         if best is None:
             return spread
-        centers = self.domain.encode(best)
-        radii = np.repeat(RADII, CLOUD)[:, None] * self.domain.extent()
+        centers = domain.encode(best)
+        radii = np.repeat(RADII, CLOUD)[:, None] * domain.extent()
         cloud = centers[:, None, :] + rng.standard_normal((len(centers), len(radii), centers.shape[1])) * radii
-        near = self.domain.decode(self.domain.project(cloud.reshape(-1, centers.shape[1])))
+        near = domain.decode(domain.project(cloud.reshape(-1, centers.shape[1])))
         return np.unique(np.concatenate([spread, best, near]), axis=0)
 
-    def _draw(
-        self, mean: Array, std: Array, belief: Posterior | GridPosterior, taken: NDArray[np.bool_], step: int
-    ) -> tuple[Rows, Rows]:
-        """Rows of the representers and of the trial points.
+    def drawn(self, view: View, mean: Array, std: Array, scale: float, taken: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+        """Return the rows of the representers and of the trial points.
 
         Both are drawn in proportion to the expected improvement over the best mean; a quarter of the trials is drawn
         evenly, and the point of highest mean always represents.
         """
-        rng = self.stream("representers", step)
-        scale = self._prior_std(belief.gp)
+        rng = view.stream("representers", view.step)
         weight = LogImprovement(float(np.max(mean)), 1e-10 * scale).value(mean, std)
         # The largest of log weight + Gumbel noise are draws without replacement in proportion to the weights.
         noisy = weight + rng.gumbel(size=len(weight))
@@ -283,15 +262,15 @@ class _Representers(ModelPolicy):
         order = np.argsort(-noisy, kind="stable")
         chosen = np.sort(order[: self.representers])
         free = np.flatnonzero(~taken)
-        if len(free) <= self.tried:
+        if len(free) <= self.trials:
             return chosen, free
         order = order[~taken[order]]
-        promising = order[: self.tried - self.tried // 4]
-        even = rng.permutation(np.setdiff1d(free, promising))[: self.tried // 4]
+        promising = order[: self.trials - self.trials // 4]
+        even = rng.permutation(np.setdiff1d(free, promising))[: self.trials // 4]
         return chosen, np.sort(np.concatenate([promising, even]))
 
 
-class EntropySearch(_Representers):
+class EntropySearch(ModelPolicy):
     """Measure what tells most about where the maximum is.
 
     Parameters
@@ -316,11 +295,23 @@ class EntropySearch(_Representers):
     np.True_
     """
 
-    def _worth(self, state: Fantasies) -> Array:
-        return state.entropy()
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        representers: int = 40,
+        trials: int = 120,
+        samples: int = 256,
+        values: int = 5,
+        **options: Unpack[ModelOptions],
+    ) -> None:
+        super().__init__(domain, **options)
+        self.rule = Representers(Fantasies.entropy, representers, trials, samples, values)
+        self.representers, self.tried = self.rule.representers, self.rule.trials
+        self.samples, self.values = self.rule.samples, self.rule.values
 
 
-class MinimumRegretSearch(_Representers):
+class MinimumRegretSearch(ModelPolicy):
     """Measure what saves most of the regret expected at the end.
 
     Parameters
@@ -355,8 +346,9 @@ class MinimumRegretSearch(_Representers):
         values: int = 5,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, representers=representers, trials=trials, samples=samples, values=values, **options)
+        super().__init__(domain, **options)
         self.version = one_of(version, "version", ("distribution", "point"))
-
-    def _worth(self, state: Fantasies) -> Array:
-        return state.regret() if self.version == "distribution" else state.point_regret()
+        worth = Fantasies.regret if version == "distribution" else Fantasies.point_regret
+        self.rule = Representers(worth, representers, trials, samples, values)
+        self.representers, self.tried = self.rule.representers, self.rule.trials
+        self.samples, self.values = self.rule.samples, self.rule.values

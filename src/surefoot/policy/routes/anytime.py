@@ -12,11 +12,10 @@ up to the root. It can be stopped at any time; the certificate says what the cho
 Algorithm 1; numbers in parentheses in the code are lines of its box.
 
 **Guarantee.** With ``epsilon``, all bounds hold for the Bayes-optimal values with probability ``plan.confidence``
-(Theorem 5; :func:`~surefoot.policy.routes.bounds.anytime_samples` says how many samples make it 1 − δ), and the move
-chosen
-loses at most ``certificate`` = V̄ − Q̲(chosen). Without, the bounds hold always, for the full tree of the same samples;
-about the exact values they promise nothing, so ``plan.confidence`` is 0. All values are those under the belief that
-grew the tree; whether it is right about the field is not its question.
+(Theorem 5; :func:`~surefoot.policy.routes.lipschitz.anytime_samples` says how many samples make it 1 − δ), and the
+move chosen loses at most ``certificate`` = V̄ − Q̲(chosen). Without, the bounds hold always, for the full tree of the
+same samples; about the exact values they promise nothing, so ``plan.confidence`` is 0. All values are those under the
+belief that grew the tree; whether it is right about the field is not its question.
 
 **The authors' options.** 300 samples, 1500 iterations, horizon 2, 3 and 4, β = 0.
 
@@ -50,11 +49,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from surefoot.arguments import one_of, whole
 from surefoot.errors import NotSupported
-from surefoot.policy.routes.bounds import Reach, anytime_split, failure
-from surefoot.policy.routes.path_constants import Constants
+from surefoot.policy.routes.bellman import Normals, RoutePlan, Shared
+from surefoot.policy.routes.lipschitz import Constants, Reach, anytime_split, failure
+from surefoot.policy.routes.minimal_subtrees import Node, Subtrees
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Normals, Plan, Shared
-from surefoot.policy.routes.subtrees import Node, Subtrees
 
 __all__ = ["AnytimePlanner", "Carry"]
 
@@ -84,9 +82,6 @@ class Carry:
         Bounds of the values of these moves.
     normals : Shared
         The outcomes that the bounds are about: the next search must imagine the same.
-
-    >>> Carry(np.zeros((1, 2)), np.ones((1, 2)), np.zeros(1), np.ones(1), Shared([np.zeros((2, 1))])).upper
-    array([1.])
     """
 
     low: Array
@@ -197,12 +192,12 @@ class AnytimePlanner:
     # -- the answer --------------------------------------------------------------------------------------------------
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> RoutePlan:
         """What is known about the first moves by now."""
         values, far = self._values()
         table, root = self.tree.at_root, self.root
         fallbacks = tuple(self.tree.levels[0].action[far].tolist())
-        return Plan(table(values), table(root.lower), table(root.upper), self.confidence, self.nodes, fallbacks)
+        return RoutePlan(table(values), table(root.lower), table(root.upper), self.confidence, self.nodes, fallbacks)
 
     def _values(self) -> tuple[Array, Flags]:
         """Q of the first moves, by which one is chosen, and which of them fell back (lines 46-50)."""
@@ -229,7 +224,7 @@ class AnytimePlanner:
 
     # -- the search --------------------------------------------------------------------------------------------------
 
-    def run(self, iterations: int | None = None, seconds: float | None = None) -> Plan:
+    def run(self, iterations: int | None = None, seconds: float | None = None) -> RoutePlan:
         """Search on until a limit, the end of the tree, or an interrupt from the keyboard, and return the plan.
 
         Parameters

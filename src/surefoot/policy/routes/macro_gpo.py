@@ -45,6 +45,7 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -55,21 +56,19 @@ from surefoot.belief.posterior import Posterior
 from surefoot.domain import Paths
 from surefoot.errors import NoData, NotSupported
 from surefoot.loop.journey import Journey
-from surefoot.loop.policy import Proposal
-from surefoot.policy.legacy import Acquisition, ModelOptions, ModelPolicy
-from surefoot.policy.moves import best_moves
-from surefoot.policy.routes import path_tree
-from surefoot.policy.routes.anytime import AnytimePlanner, Carry
-from surefoot.policy.routes.path_constants import Constants
-from surefoot.policy.routes.path_tree import PathTree, path_counts
-from surefoot.policy.routes.plan import Fresh, Normals, Plan, Shared, full_nodes, most_likely, nodes_of, sampled
+from surefoot.loop.types import Proposal
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.moves import best_moves, drawn
+from surefoot.policy.routes.bellman import nodes_of
+from surefoot.policy.routes.path_tree import PathTree, check_paths, path_counts
+from surefoot.policy.routes.planners import AnytimeSearches, FullTree, Grow, MostLikely, Planner, check_nodes
+from surefoot.policy.view import View
 
-__all__ = ["Certificate", "MacroGPO"]
+__all__ = ["Certificate", "MacroGPO", "MacroRule"]
 
 Array = NDArray[np.float64]
 _log = logging.getLogger("surefoot.macro")
 
-MANY = 10**11  # nodes that no full tree is searched beyond
 FAR = 4  # moves to look ahead where nothing is said, if that many are affordable
 # Affordable: so many nodes of a full tree, a few seconds, and so many paths.
 NODES, PATHS = 5 * 10**9, 10**6
@@ -91,6 +90,62 @@ class Certificate:
 
     loss: float
     confidence: float
+
+
+@dataclass
+class MacroRule:
+    """Make the move of the largest Q: the policies that eqs. (6), (8), (9) and Algorithm 1 induce.
+
+    Attributes
+    ----------
+    planner : Planner
+        Says what each first move is worth.
+    grow : callable
+        Returns the tree of paths, as :meth:`~surefoot.policy.routes.path_tree.PathTree.grow`.
+    horizon : int
+        H, at most.
+    affordable : bool
+        Whether to look less far ahead where the tree would be too large.
+    samples : int, optional
+        N, where all imagined outcomes are searched.
+    """
+
+    planner: Planner
+    grow: Grow
+    horizon: int
+    affordable: bool
+    samples: int | None
+
+    def propose(self, view: View) -> Proposal:
+        """Return the move, and on its note what the plan says of all of them."""
+        journey = view.trials.journey
+        moves = journey.options()
+        with view.hallucinated() as belief:  # stops that were missed
+            known, domain, place = cast(Posterior, belief), journey.domain, journey.place
+            tree = self.grow(known, domain, place, self.ahead(journey))  # Σ of eq. (1) and R of eq. (4), path by path
+            plan = self.planner.plan(tree, view)  # Q of each move
+            level = belief.gp.mean * tree.length * tree.horizon  # every path has as many stops
+        chosen = drawn(view, best_moves(plan.values, level))  # π(d) = argmax Q
+        if plan.fallbacks:
+            _log.info("ask %d: the sampled values of moves %s were not trusted", view.step, plan.fallbacks)
+        note = {
+            "horizon": tree.horizon,
+            "values": _strict(plan.values.tolist()),
+            "nodes": plan.nodes,
+            "fallbacks": list(plan.fallbacks),
+            "certificate": _strict([plan.loss(chosen), plan.confidence]),
+        }
+        return Proposal(stops=moves[chosen], note=note)
+
+    def ahead(self, journey: Journey) -> int:
+        """Return how many moves to look ahead: what is left of the budget, H, or what is affordable."""
+        most = self.horizon if journey.stages is None else min(self.horizon, journey.stages)
+        while self.affordable and most > 1:
+            paths = path_counts(journey.domain, journey.place, most)
+            if paths[-1] <= PATHS and (self.samples is None or nodes_of(paths, self.samples) <= NODES):
+                break
+            most -= 1
+        return most
 
 
 class MacroGPO(ModelPolicy):
@@ -147,6 +202,7 @@ class MacroGPO(ModelPolicy):
 
     domains = (Paths,)
     parallel = False
+    rule: MacroRule
     valued: ClassVar[tuple[str, ...]] = ("normalize",)
 
     def __init__(
@@ -180,7 +236,6 @@ class MacroGPO(ModelPolicy):
         if self.gp.samples or self.gp.members:
             raise NotSupported("MacroGPO plans with one set of hyper-parameters, not with a mixture of them")
         self.horizon = FAR if horizon is None else whole(horizon, "horizon", 1)
-        self._affordable = horizon is None
         self.samples = whole(samples, "samples", 1)
         self.toll = None if toll is None else not_negative(toll, "toll")
         self.iterations = whole(iterations, "iterations", 1)
@@ -189,7 +244,9 @@ class MacroGPO(ModelPolicy):
         self.epsilon = None if epsilon is None else positive(epsilon, "epsilon")
         self.seconds = None if seconds is None else positive(seconds, "seconds")
         self.normalize, self.device = normalize, device
-        self._search: tuple[int, AnytimePlanner] | None = None  # the last anytime search, and of which ask
+        grow = partial(PathTree.grow, exploration=self.exploration, toll=self.toll or 0.0, bonus=bonus)
+        full = self.samples if planner in ("epsilon", "sampled") else None
+        self.rule = MacroRule(self._planner(grow), grow, self.horizon, horizon is None, full)
         if horizon is not None:
             self._check_tree(domain)
 
@@ -201,53 +258,14 @@ class MacroGPO(ModelPolicy):
             config["horizon"] = FAR
         return {"config": {name: value for name, value in config.items() if name in said or value is not None}}
 
-    # -- choosing ----------------------------------------------------------------------------------------------------
-
-    def _acquisition(self, belief: Any, step: int) -> Acquisition:
-        raise NotSupported("MacroGPO scores moves, not points")
-
-    def _move(self, moves: NDArray[np.intp], step: int) -> Proposal:
-        journey = self.journey
-        left = journey.stages
-        horizon = self._ahead(journey.place, self.horizon if left is None else min(self.horizon, left))
-        with self._hallucinated() as belief:  # stops that were missed
-            tree = self._tree(cast(Posterior, belief), journey.place, horizon)
-            plan = self._plan(tree, step)
-            level = belief.gp.mean * tree.length * tree.horizon  # every path has as many stops
-        best = np.flatnonzero(best_moves(plan.values, level))
-        rank = 0 if best.size == 1 else int(self.stream("ties", step).integers(best.size))
-        chosen = int(best[rank])
-        if plan.fallbacks:
-            _log.info("ask %d: the sampled values of moves %s were not trusted", step, plan.fallbacks)
-        note = {
-            "horizon": tree.horizon,
-            "values": [float(value) if math.isfinite(value) else None for value in plan.values],
-            "nodes": plan.nodes,
-            "fallbacks": list(plan.fallbacks),
-            "certificate": _strict([plan.loss(chosen), plan.confidence]),
-        }
-        return Proposal(stops=moves[chosen], note=note)
-
-    def _tree(self, belief: Posterior, place: int, horizon: int) -> PathTree:
-        domain = self.journey.domain
-        options = {"exploration": self.exploration, "toll": self.toll or 0.0}
-        return PathTree.grow(belief, domain, place, horizon, bonus=self.bonus, **options)
-
-    # -- how far -----------------------------------------------------------------------------------------------------
-
-    @property
-    def _full(self) -> bool:
-        """Whether all imagined outcomes of all moves are searched."""
-        return self.planner in ("epsilon", "sampled")
-
-    def _ahead(self, place: int, most: int) -> int:
-        """How many moves to look ahead: ``most``, or fewer where nothing was said and those are too many."""
-        while self._affordable and most > 1:
-            paths = path_counts(self.journey.domain, place, most)
-            if paths[-1] <= PATHS and (not self._full or nodes_of(paths, self.samples) <= NODES):
-                break
-            most -= 1
-        return most
+    def _planner(self, grow: Grow) -> Planner:
+        if self.planner == "likely":
+            return MostLikely(self.constants)
+        if self.planner == "anytime":
+            options = self.samples, self.sampling, self.constants, self.epsilon, self.iterations, self.seconds
+            return AnytimeSearches(grow, *options)
+        falls_back = self.planner == "epsilon"
+        return FullTree(self.samples, self.sampling, self.constants, self.epsilon, falls_back, self.device)
 
     def _check_tree(self, domain: Paths) -> None:
         """Refuse a horizon whose tree cannot be searched at the first planned move; estimated, nothing is grown."""
@@ -255,104 +273,15 @@ class MacroGPO(ModelPolicy):
         if domain.budget is not None:  # random moves come first
             ahead = max(1, min(ahead, domain.budget // domain.length - math.ceil(self.initial / domain.length)))
         paths = path_counts(domain, domain.start, ahead)
-        if paths[-1] * domain.length > path_tree.MANY:
-            raise ValueError(
-                f"there are {paths[-1]:.1e} paths of {len(paths)} moves from place {domain.start}: lower horizon, or "
-                "keep fewer moves; horizon=None looks as far ahead as is affordable"
-            )
-        if self._full and self.epsilon is None:
-            _check_nodes(nodes_of(paths, self.samples), f"horizon={ahead} with samples={self.samples}")
-
-    def _plan(self, tree: PathTree, step: int) -> Plan:
-        if self.planner == "anytime":
-            return self._searched(tree, step).plan
-        constants = Constants.of(tree, self.constants)
-        likely = most_likely(tree)
-        lower, upper = likely, likely + np.where(np.isfinite(likely), constants.theta, 0.0)
-        if self.planner == "likely":
-            return Plan(likely, lower, upper, 1.0, 1 + sum(len(level.rows) for level in tree.levels))
-        samples = self.samples if self.epsilon is None else constants.required_samples(self.epsilon)
-        nodes = full_nodes(tree, samples)
-        asked = f"horizon={tree.horizon} with samples={samples}"
-        _check_nodes(nodes, asked if self.epsilon is None else f"{asked}, which epsilon={self.epsilon} asks for,")
-        values = sampled(tree, self._normals(tree, samples, step), device=self.device)
-        loss = constants.implied_epsilon(samples) if self.epsilon is None else self.epsilon
-        lam, delta = constants.split(loss)
-        confidence = 1.0
-        if self.epsilon is not None:  # all sampled values are that close at once, with probability 1 − δ
-            lower, upper = (
-                np.maximum(lower, values - lam * tree.horizon),
-                np.minimum(upper, values + lam * tree.horizon),
-            )
-            confidence = 1.0 - delta
-        fallbacks: tuple[int, ...] = ()
-        if self.planner == "epsilon":
-            values, fallbacks = trusted(values, likely, lam * tree.horizon + constants.worst)
-        return Plan(values, lower, upper, confidence, nodes, fallbacks)
-
-    def _normals(self, tree: PathTree, samples: int, step: int) -> Normals:
-        rng = self.stream("outcomes", step)
-        if self.sampling == "iid":
-            return Fresh(tree.horizon, samples, rng)
-        return Shared.draw(tree, samples, rng, "random" if self.sampling == "shared" else "sobol")
-
-    # -- searching, move after move ----------------------------------------------------------------------------------
-
-    def _searched(self, tree: PathTree, step: int) -> AnytimePlanner:
-        """The anytime search of ask number ``step``; it goes on from the one before where that has looked as far."""
-        carry = self._carried(tree, step)
-        normals = self._normals(tree, self.samples, step) if carry is None else carry.normals
-        planner = AnytimePlanner(tree, normals, epsilon=self.epsilon, constants=self.constants, carry=carry)
-        planner.run(iterations=self.iterations, seconds=self.seconds)
-        self._search = step, planner
-        return planner
-
-    def _carried(self, tree: PathTree, step: int) -> Carry | None:
-        """What the search before says about this one: if all values of its move, and nothing else, became known."""
-        outcome = self._told.get(step - 1)
-        if outcome is None or outcome.values is None or outcome.noise is not None or self.gp.every is not None:
-            return None
-        note, missed = (
-            self._queries[step - 1].note,
-            any(value is None for o in self._observations for _, value in o.stops()),
-        )
-        if missed or note.get("horizon") != tree.horizon + 1:
-            return None
-        if self._known_at(step) - self._known_at(step - 1) != len(outcome.values):
-            return None
-        if self._search is None or self._search[0] != step - 1:  # rebuilt by another process: search again
-            self._searched(self._tree_at(step - 1), step - 1)
-        planner = cast("tuple[int, AnytimePlanner]", self._search)[1]
-        moves = self.journey.domain.moves(self._place_at(step - 1)).tolist()
-        return planner.carry(moves.index(note["stops"]), cast("tuple[float, ...]", outcome.values))
-
-    def _known_at(self, step: int) -> int:
-        """How many values were known at ask number ``step``."""
-        count = 0
-        for event in self._events:
-            if event["event"] == "asked" and event["id"] == step:
-                break
-            if event["event"] == "told":
-                count += sum(value is not None for value in event.get("values", [event["value"]]))
-        return count
-
-    def _place_at(self, step: int) -> int:
-        told = {id: outcome for id, outcome in self._told.items() if id < step}
-        return Journey.of(self.journey.domain, self._queries, told).place
-
-    def _tree_at(self, step: int) -> PathTree:
-        """The tree of an earlier ask; its belief learns the values one by one, as it did then."""
-        X, y, noise = self._encoded()
-        belief = self.gp.condition(X[:0], y[:0])
-        for i in range(self._known_at(step)):
-            belief.append(X[i], y[i], None if noise is None else noise[i])
-        return self._tree(belief, self._place_at(step), self._queries[step].note["horizon"])
+        check_paths(domain, paths)
+        if self.rule.samples is not None and self.epsilon is None:
+            check_nodes(nodes_of(paths, self.samples), f"horizon={ahead} with samples={self.samples}")
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def _last(self) -> dict[str, Any]:
         """What is on record about the last planned move."""
-        planned = [query.note for query in self._queries if "values" in query.note]
+        planned = [query.note for query in self.trials.queries if "values" in query.note]
         if not planned:
             raise NoData("no move was planned yet")
         return dict(planned[-1])
@@ -365,7 +294,7 @@ class MacroGPO(ModelPolicy):
     @property
     def nodes(self) -> int:
         """Nodes of all trees searched so far."""
-        return sum(query.note.get("nodes", 0) for query in self._queries)
+        return sum(query.note.get("nodes", 0) for query in self.trials.queries)
 
     @property
     def certificate(self) -> Certificate:
@@ -384,39 +313,17 @@ class MacroGPO(ModelPolicy):
     @property
     def average_output(self) -> float:
         """The mean of what the vehicle measured on its way, less what ``normalize`` says."""
-        asked = [o for o in self._observations if o.id is not None]
+        asked = [o for o in self.trials.observations if o.id is not None]
         values = [value for o in asked for _, value in o.stops() if value is not None]
         if not values:
             raise NoData("the vehicle has measured nothing yet")
         if self.normalize == "prior":
             level = self.posterior().gp.mean
         elif self.normalize == "empirical":
-            level = float(self._data()[1].mean())
+            level = float(self.trials.data()[1].mean())
         else:
             level = float(self.normalize or 0.0)
-        return self._facing(float(np.mean(values)) - level)
-
-
-def _check_nodes(nodes: float, asked: str) -> None:
-    """Refuse a tree that would take hours."""
-    if nodes > MANY:
-        raise ValueError(
-            f"{asked} makes a tree of {nodes:.1e} nodes, more than {MANY:.0e}: lower horizon or samples, keep fewer "
-            "moves (GraphPaths(most=...)), or use planner='anytime' or 'likely'; horizon=None looks as far ahead as is "
-            "affordable"
-        )
-
-
-def trusted(values: Array, likely: Array, threshold: float) -> tuple[Array, tuple[int, ...]]:
-    """Return 𝒬 where |𝒬 − ℚ| ≤ threshold, else ℚ, and the moves that fell back: eq. (9).
-
-    >>> trusted(np.array([1.0, 9.0]), np.array([0.5, 1.0]), 2.0)
-    (array([1., 1.]), (1,))
-    """
-    alive = np.isfinite(likely)
-    far = np.zeros(len(values), dtype=np.bool_)
-    far[alive] = ~(np.abs(values[alive] - likely[alive]) <= threshold)
-    return np.where(far, likely, values), tuple(np.flatnonzero(far).tolist())
+        return self.trials.facing(float(np.mean(values)) - level)
 
 
 def _strict(numbers: list[float]) -> list[float | None]:

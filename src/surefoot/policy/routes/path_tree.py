@@ -36,7 +36,7 @@ from surefoot.belief.posterior import EXACT, Posterior
 from surefoot.domain import Paths
 from surefoot.policy.moves import factors
 
-__all__ = ["Level", "PathTree", "path_counts"]
+__all__ = ["PathLevel", "PathTree", "check_paths", "path_counts"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -46,7 +46,7 @@ MANY = 20_000_000  # paths, beyond which a tree would not fit into memory
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class PathLevel:
     """All paths of t moves, siblings side by side; P of them, each move of k stops.
 
     Attributes
@@ -70,9 +70,6 @@ class Level:
         asked for.
     psi : array of shape (P, k, k), optional
         Ψ; None where blocks are.
-
-    >>> Level.__name__
-    'Level'
     """
 
     parent: Indices
@@ -93,7 +90,7 @@ class PathTree:
 
     Attributes
     ----------
-    levels : tuple of Level
+    levels : tuple of PathLevel
         The paths of 1, 2, ..., horizon moves.
     moves : int
         How many moves there are at the root; those that lead into a dead end too soon are missing from the tree.
@@ -118,7 +115,7 @@ class PathTree:
     [[1]]
     """
 
-    levels: tuple[Level, ...]
+    levels: tuple[PathLevel, ...]
     moves: int
     length: int
     exploration: float
@@ -176,12 +173,12 @@ class PathTree:
         kernel = belief.gp.kernel
         cross = belief.inverse @ kernel(belief.X, points) if belief.n else np.empty((0, len(places)))
         mean = belief.mean(points)
-        cov = kernel(points) - cross.T @ cross
+        cov = kernel(points) - cross.T @ cross  # eq. (1), of the field: without the noise of its measurements
         prior = float(kernel.diag(points).max())
         noise = max(belief.gp.noise, EXACT * prior)
         local = np.split(inverse.ravel(), np.cumsum([rows.size for _, _, rows in shapes])[:-1])
         tolls = _tolls(domain, location, shapes, toll) if toll > 0.0 else []
-        made: list[Level] = []
+        made: list[PathLevel] = []
         inner: list[Array] = []  # Ψ⁻¹ of each level
         stops: list[Indices] = []
         for depth, (parent, action, rows) in enumerate(shapes):
@@ -193,12 +190,12 @@ class PathTree:
             information, psi = np.zeros(len(rows)), None
             if full:
                 own = cov[stops[-1][:, :, None], stops[-1][:, None, :]] - np.einsum("pjab,pjac->pbc", blocks, blocks)
-                psi = factors(own, noise, prior)
+                psi = factors(own, noise, prior)  # ΨΨᵀ = Σ of eq. (1)
                 inner.append(np.asarray(np.linalg.inv(psi), dtype=np.float64))
                 information = _information(own, psi, noise, prior, bonus) if exploration > 0.0 else information
             below = np.bincount(shapes[depth + 1][0], minlength=len(rows)) if not last else np.zeros(len(rows), np.intp)
             made.append(
-                Level(
+                PathLevel(
                     parent=parent,
                     action=action,
                     rows=rows,
@@ -215,7 +212,7 @@ class PathTree:
         return cls(tuple(made), options, domain.length, exploration, belief, noise, places, points, cov)
 
     def reward(self, depth: int) -> Array:
-        """Return c + β I of the paths of ``depth`` moves, shape (P,): the reward at the most likely outcome."""
+        """Return R = c + β I of the paths of ``depth`` moves, shape (P,): eq. (4) at the most likely outcome."""
         level = self.levels[depth - 1]
         return level.constant + self.exploration * level.information
 
@@ -237,6 +234,24 @@ class PathTree:
         for depth in range(1, self.horizon):
             total[:, :depth] += self.levels[depth].weights[whole[depth]]
         return total
+
+    def leaves(self, depth: int) -> Indices:
+        """Return where the whole paths that continue each path of ``depth`` moves begin, and where the last ones end.
+
+        Shape (P + 1,): they stand side by side.
+
+        >>> from surefoot import GP, MoveTable, Paths
+        >>> line = Paths([0.0, 1.0, 2.0], MoveTable({0: [[1], [2]], 1: [[0], [2]], 2: [[0]]}), start=0)
+        >>> PathTree.grow(GP().condition(), line, 0, horizon=2).leaves(1)
+        array([0, 2, 3])
+        """
+        end = len(self.levels[-1].rows)
+        if depth == 0:
+            return np.array([0, end], dtype=np.intp)
+        starts = np.arange(len(self.levels[depth - 1].rows))
+        for level in self.levels[depth - 1 : -1]:
+            starts = level.first[starts]
+        return np.append(starts, end)
 
     def best_below(self, depth: int, values: Array) -> Array:
         """Return the largest of the values (P', ...) of the children of each path of ``depth`` moves, shape (P, ...).
@@ -284,6 +299,15 @@ def path_counts(domain: Paths, location: int, horizon: int) -> list[float]:
         counts.append(float(following.sum()))
         arrived = following
     return counts
+
+
+def check_paths(domain: Paths, counts: Sequence[float]) -> None:
+    """Refuse a horizon with more paths than fit into memory, given what :func:`path_counts` says of the start."""
+    if counts[-1] * domain.length > MANY:
+        raise ValueError(
+            f"there are {counts[-1]:.1e} paths of {len(counts)} moves from place {domain.start}: lower horizon, or "
+            "keep fewer moves; horizon=None looks as far ahead as is affordable"
+        )
 
 
 def _tolls(domain: Paths, location: int, shapes: list[tuple[Indices, Indices, Indices]], toll: float) -> list[Array]:
@@ -335,7 +359,12 @@ def _enumerate(domain: Paths, location: int, horizon: int) -> list[tuple[Indices
 
 
 def _blocks(
-    levels: Sequence[Level], inner: Sequence[Array], stops: Sequence[Indices], parent: Indices, cov: Array, full: bool
+    levels: Sequence[PathLevel],
+    inner: Sequence[Array],
+    stops: Sequence[Indices],
+    parent: Indices,
+    cov: Array,
+    full: bool,
 ) -> Array:
     """Whitened covariances of the last stops with the earlier stages, shape (P, t − 1, k, k), or their row sums.
 
@@ -358,7 +387,7 @@ def _blocks(
 
 
 def _information(own: Array, psi: Array, noise: float, prior: float, bonus: str) -> Array:
-    """½ log|I + Σ/σ²| of the field's covariance, or of that of its noisy measurements."""
+    """½ log|I + Σ/σ²| (eq. (4)) of the field's covariance, or of that of its noisy measurements, as printed."""
     factor = psi if bonus == "latent" else factors(own, 2.0 * noise, prior)
     gain: Array = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1) - 0.5 * own.shape[-1] * np.log(noise)
     return gain

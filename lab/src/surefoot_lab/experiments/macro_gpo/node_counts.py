@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from surefoot.policy.routes.anytime import AnytimePlanner
+from surefoot.policy.routes.bellman import Shared
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Shared
 from surefoot_lab import Budget, Data, Exact, Metric, Number, Order, Replicate, Trace, experiment
 from surefoot_lab.experiments.macro_gpo._methods import SOURCE, planner, race
 from surefoot_lab.roads import corridor, taxi

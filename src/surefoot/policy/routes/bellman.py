@@ -1,4 +1,4 @@
-"""Planning on a tree of paths: what each first move is worth, when the later ones answer to what was measured.
+"""The Bellman recursions of planning: what each first move is worth, when later ones answer to what was measured.
 
 With R the reward of a move, V the value of the best continuation, and V = 0 after the last move,
 
@@ -6,10 +6,9 @@ With R the reward of a move, V the value of the best continuation, and V = 0 aft
 * :func:`sampled`  Q(a) = R(a) + (1/N) Σ V(z = z_i), with N imagined outcomes of each move, and so on down the tree.
 
 An imagined outcome is the standard normals x behind it (:mod:`surefoot.policy.routes.path_tree`), so the value of a
-leaf is
-c + Σ_j w_j · x_j: sums of a few small tables, one for each stage. They are added by broadcasting, maximized over moves
-and averaged over outcomes, block by block, in one pass for each outcome of the first stage: time grows as (A N)^(H−1),
-memory does not. Blocks are NumPy arrays, or torch tensors on a device.
+leaf is c + Σ_j w_j · x_j: sums of a few small tables, one for each stage. They are added by broadcasting, maximized
+over moves and averaged over outcomes, block by block, in one pass for each outcome of the first stage: time grows as
+(A N)^(H−1), memory does not. Blocks are NumPy arrays, or torch tensors on a device.
 
 References: Kharkovskii, Ling & Low 2020, eqs. (6) and (8).
 
@@ -37,7 +36,7 @@ from surefoot.domain.design import sobol
 from surefoot.loop.device import torch_device
 from surefoot.policy.routes.path_tree import PathTree
 
-__all__ = ["Fresh", "Normals", "Plan", "Shared", "full_nodes", "most_likely", "nodes_of", "sampled"]
+__all__ = ["Fresh", "Normals", "RoutePlan", "Shared", "full_nodes", "imagined", "most_likely", "nodes_of", "sampled"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -47,7 +46,7 @@ DEVICE_BLOCK = 1 << 26  # a device wants few large launches
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RoutePlan:
     """What a planner found out about the first moves.
 
     Attributes
@@ -63,7 +62,7 @@ class Plan:
     fallbacks : tuple of int
         Moves whose sampled value was too far from the most likely one to be trusted.
 
-    >>> plan = Plan(np.array([1.0, 2.0]), np.array([0.5, 1.0]), np.array([1.5, 3.0]), 1.0, 9)
+    >>> plan = RoutePlan(np.array([1.0, 2.0]), np.array([0.5, 1.0]), np.array([1.5, 3.0]), 1.0, 9)
     >>> plan.loss(1), plan.loss(0)
     (2.0, 2.5)
     """
@@ -94,7 +93,7 @@ def most_likely(tree: PathTree) -> Array:
     """
     values = tree.reward(tree.horizon)
     for depth in range(tree.horizon - 1, 0, -1):
-        values = tree.reward(depth) + tree.best_below(depth, values)
+        values = tree.reward(depth) + tree.best_below(depth, values)  # ℚ = R + max ℚ
     return tree.at_root(values)
 
 
@@ -124,12 +123,6 @@ class Normals(Protocol):
     """Where the standard normals of imagined outcomes come from.
 
     ``samples`` is N, ``weights`` (H − 1, N) the weight of each outcome by stage, 1/N if they are drawn.
-
-    >>> from surefoot import GP, MoveTable, Paths
-    >>> loop = Paths([0.0, 1.0], MoveTable({0: [[1]], 1: [[0]]}), start=0)
-    >>> normals: Normals = Shared([np.zeros((3, 1))])
-    >>> normals.samples
-    3
     """
 
     samples: int
@@ -146,7 +139,6 @@ class Normals(Protocol):
         """
 
 
-@dataclass
 class Shared:
     """One table of outcomes for each stage, shared by all its nodes: comparisons of moves see the same luck.
 
@@ -160,9 +152,6 @@ class Shared:
     >>> Shared([np.zeros((4, 2))]).weights
     array([[0.25, 0.25, 0.25, 0.25]])
     """
-
-    tables: Sequence[Array]
-    weights: Array
 
     def __init__(self, tables: Sequence[Array], weights: Array | None = None) -> None:
         self.tables = [np.asarray(table, dtype=np.float64) for table in tables]
@@ -198,9 +187,6 @@ class Fresh:
         N, outcomes of each node and move.
     rng : numpy.random.Generator
         Draws them.
-
-    >>> Fresh(3, 5, np.random.default_rng(0)).weights.shape
-    (2, 5)
     """
 
     def __init__(self, horizon: int, samples: int, rng: np.random.Generator) -> None:
@@ -227,6 +213,13 @@ class Fresh:
         return self._rng.standard_normal((count, width, *(self.samples,) * (depth - 1), self._k))
 
 
+def imagined(tree: PathTree, samples: int, sampling: str, rng: np.random.Generator) -> Normals:
+    """Return outcomes as the policy's ``sampling`` says: ``"shared"``, ``"sobol"`` (shared too), or ``"iid"``."""
+    if sampling == "iid":
+        return Fresh(tree.horizon, samples, rng)
+    return Shared.draw(tree, samples, rng, "random" if sampling == "shared" else "sobol")
+
+
 def sampled(tree: PathTree, normals: Normals, *, device: str | None = None) -> Array:
     """Return what each first move is worth by imagined outcomes, shape (A,); −inf for a dead end. Eq. (6).
 
@@ -245,7 +238,7 @@ def sampled(tree: PathTree, normals: Normals, *, device: str | None = None) -> A
     >>> sampled(tree, Shared([np.array([[-1.0], [1.0]])])).round(6)  # a good and a bad outcome of the first move
     array([4., 3.])
     """
-    return tree.at_root(tree.reward(1) + _Recursion(tree, normals, device).values())
+    return tree.at_root(tree.reward(1) + _Recursion(tree, normals, device).values())  # 𝒬 = R + (1/N) Σ 𝒱
 
 
 class _Recursion:
@@ -290,7 +283,7 @@ class _Recursion:
         out = self.put(np.empty((len(level.rows), *shape[:-1])))
         for start in range(0, len(level.rows), each):
             block = slice(start, min(start + each, len(level.rows)))
-            out[block] = self.best(depth, block, shape, first, later) @ weights
+            out[block] = self.best(depth, block, shape, first, later) @ weights  # (1/N) Σ_i max_a 𝒬(a | z_i)
         return out
 
     def best(self, depth: int, block: slice, shape: tuple[int, ...], first: slice, later: Any) -> Any:

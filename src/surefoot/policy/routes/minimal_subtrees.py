@@ -3,9 +3,8 @@
 The value of a node is counted with the rewards collected on the way to it. It is then the best, over whole paths p
 that continue the node, of C_p + Σ_j g_pj · x_j, averaged over the innovations x_j that are still to come: C_p is the
 expected return of the path, g_pj its slopes (:meth:`~surefoot.policy.routes.path_tree.PathTree.slopes`). Whole paths
-that
-continue the same path stand side by side, so all bounds of all outcomes of all moves are a matrix product over (whole
-paths, samples) and a maximum over neighboring rows.
+that continue the same path stand side by side, so all bounds of all outcomes of all moves are a matrix product over
+(whole paths, samples) and a maximum over neighboring rows.
 
 A minimal sub-tree has, of every move, the one outcome nearest to its mean; each path occurs in it exactly once. Its
 nodes are never objects: :meth:`Subtrees.below` returns bounds of the outcomes of its first moves and forgets the rest.
@@ -20,9 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.policy.routes.bounds import Reach, grouped, leaves, nearest
+from surefoot.policy.routes.bellman import Shared
+from surefoot.policy.routes.lipschitz import Reach, grouped, nearest
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.routes.plan import Shared
 
 __all__ = ["Node", "Subtrees"]
 
@@ -51,10 +50,6 @@ class Node:
         Q̲ and Q̄, bounds of the value of each move. All values include what was collected on the way to the node.
     children : dict
         The nodes below that the walk has reached too, by move and outcome.
-
-    >>> flags = np.zeros((1, 2), dtype=bool)
-    >>> Node(0, 0, np.empty(0, int), np.zeros((1, 2)), np.ones((1, 2)), flags, flags, np.zeros(1), np.ones(1)).value
-    (0.0, 1.0)
     """
 
     depth: int
@@ -130,7 +125,7 @@ class Subtrees:
         self.slopes = tree.slopes()
         paths = tree.ancestors(self.horizon)
         self.returns: Array = np.sum([tree.reward(d + 1)[paths[d]] for d in range(self.horizon)], axis=0)
-        self.starts = [leaves(tree, depth) for depth in range(self.horizon + 1)]
+        self.starts = [tree.leaves(depth) for depth in range(self.horizon + 1)]
         # Outcomes to come are taken at their mean: 0, or that of the samples where the recursion on them is meant, for
         # which alone Jensen's inequality holds without an error.
         self.tails = [np.zeros(len(self.returns)) for _ in range(self.horizon)]

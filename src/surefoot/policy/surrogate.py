@@ -11,7 +11,7 @@ is fitted (:class:`Fitter`): runs of many epochs bring other rows, earlier tasks
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -22,7 +22,7 @@ from surefoot.belief.grid import GridPosterior
 from surefoot.belief.listed import ListedPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.belief.protocol import Belief
-from surefoot.loop.trials import Trials
+from surefoot.loop.trials import Place, Trials
 
 __all__ = ["Data", "Fitter", "Rows", "Stream", "Surrogate"]
 
@@ -89,6 +89,40 @@ class Rows:
         good = [o for o in self.trials.observations if not o.failed][:runs]
         return sum(value is not None for o in good for _, value in o.stops())
 
+    @property
+    def successes(self) -> int:
+        """How many measurements succeeded, forgotten ones included."""
+        return self.trials.successes
+
+    def places(self) -> Array:
+        """Return the points (n, d) that were measured successfully and are not forgotten."""
+        return self.trials.data()[0]
+
+    def candidates(self) -> NDArray[np.intp]:
+        """Return their rows in a list of candidates."""
+        return self.trials.rows
+
+    def fitted(self, at: int) -> Data:
+        """Return the rows that hyper-parameters are fitted to, once ``at`` measurements succeeded."""
+        (X, y, noise), end = self.data(), self.span(at)
+        return X[:end], y[:end], None if noise is None else noise[:end]
+
+    def begin(self, at: int | None) -> tuple[Hashable, int]:
+        """Return a key that changes when a belief must be made anew, and with how many of the rows it begins.
+
+        ``at`` is the measurement count of the fit in use. The other rows are appended one by one.
+        """
+        return at, self.span(at or 0)
+
+    def waiting(self) -> list[Any]:
+        """Return the points whose value is not known, pending or failed, as a belief names them."""
+        return self.named(self.trials.unknown)
+
+    def named(self, places: Sequence[Place]) -> list[Any]:
+        """Return points, given with their rows where listed, as a belief names them."""
+        rows = [None if row is None else np.array([row]) for _, row in places]
+        return [self.domain.address(x[None], row)[0] for (x, _), row in zip(places, rows, strict=True)]
+
 
 class Surrogate:
     """What a policy believes about its objective.
@@ -133,7 +167,7 @@ class Surrogate:
         self._measured = 0
         self._fits: dict[int, GP] = {}
         self._known: Any = None  # the belief over what it sees of points, or over all candidates
-        self._known_at: int | None = None
+        self._known_by: Hashable = None
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
@@ -153,15 +187,13 @@ class Surrogate:
         if at is None:
             return self.gp
         if at not in self._fits:
-            X, y, noise = self.rows.data()
-            end = self.rows.span(at)
-            found = self.fitter(X[:end], y[:end], None if noise is None else noise[:end], rng=self.stream("fit", at))
+            found = self.fitter(*self.rows.fitted(at), rng=self.stream("fit", at))
             self._fits = {**{key: gp for key, gp in self._fits.items() if key == self._fit_at}, at: found}
         return self._fits[at]
 
     def now(self) -> GP:
         """Return the hyper-parameters in use."""
-        return self.fit(self.due(self.trials.successes))
+        return self.fit(self.due(self.rows.successes))
 
     @property
     def exact(self) -> bool:
@@ -181,20 +213,20 @@ class Surrogate:
     def believe(self) -> Belief:
         """Return the belief in step with the trials: over the rows of a list, or over encoded points."""
         X, y, noise = self.rows.data()
-        at = self.due(self.trials.successes)
-        known, start = self._known, self.rows.span(at or 0)
-        if known is None or self._known_at != at or known.n > len(y):
+        at = self.due(self.rows.successes)
+        known, (key, start) = self._known, self.rows.begin(at)
+        if known is None or self._known_by != key or known.n > len(y):
             gp = self.fit(at)
             first = None if noise is None else noise[:start]
             if self._everywhere(gp):
-                known = GridPosterior.condition(gp, self._places(), self.trials.rows[:start], y[:start], first)
+                known = GridPosterior.condition(gp, self._places(), self.rows.candidates()[:start], y[:start], first)
             else:
                 known = gp.condition(X[:start], y[:start], first)
         if known.n < len(y):
-            named = self.trials.rows if self._everywhere(known.gp) else X
+            named = self.rows.candidates() if self._everywhere(known.gp) else X
             for i in range(known.n, len(y)):
                 known.append(named[i], y[i], None if noise is None else noise[i])
-        self._known, self._known_at = known, at
+        self._known, self._known_by = known, key
         if self.domain.listed and not self._everywhere(known.gp):
             return ListedPosterior(known, self.rows.encode(self.domain.enumerate()))
         return self.rows.facing(known)
@@ -221,15 +253,13 @@ class Surrogate:
         Parameters
         ----------
         noises : sequence of float or None, optional
-            Noise variance of each of :attr:`Trials.unknown <surefoot.loop.trials.Trials.unknown>`; None is the
-            belief's.
+            Noise variance of each of :meth:`Rows.waiting`; None is the belief's.
         """
         belief, done = self.believe(), 0
-        unknown = self.trials.unknown
+        waiting = self.rows.waiting()
         try:
-            for (x, row), noise in zip(unknown, noises or [None] * len(unknown), strict=True):
-                at = self.domain.address(x[None], None if row is None else np.array([row]))
-                belief.hallucinate(at[0], noise)
+            for at, noise in zip(waiting, noises or [None] * len(waiting), strict=True):
+                belief.hallucinate(at, noise)
                 done += 1
             yield belief
         finally:

@@ -96,8 +96,9 @@ class View:
 
     @property
     def measured(self) -> Any:
-        """The points of all successful measurements, as a belief names them."""
-        return self.domain.address(self.trials.data()[0], self.trials.rows if self.domain.listed else None)
+        """The points of all successful measurements that are not forgotten, as a belief names them."""
+        rows = self.surrogate.rows
+        return self.domain.address(rows.places(), rows.candidates() if self.domain.listed else None)
 
     def spread(self, count: int, rng: np.random.Generator) -> Any:
         """Return points that stand for the domain: all candidates, or a design and what was measured or is pending."""
@@ -109,7 +110,7 @@ class View:
 
     def incumbents(self, belief: Belief, count: int = 3) -> Array | None:
         """Return the measured points of highest posterior mean: good places to start a search."""
-        X, _, _ = self.trials.data()
+        X = self.surrogate.rows.places()
         if not len(X):
             return None
         return X[np.argsort(-belief.expected(self.domain.address(X)), kind="stable")[:count]]

@@ -28,7 +28,6 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.belief.drift import DriftingPosterior
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import Posterior
@@ -40,11 +39,12 @@ from surefoot.loop.journal import Journal
 from surefoot.loop.policy import _OMITTED, Point, Policy, Proposal
 from surefoot.loop.types import Advice, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
-from surefoot.policy.drift.clock import Tracking
-from surefoot.policy.drift.tv_gp_ucb import TVGPUCB
+from surefoot.policy.base import ModelPolicy as Believer
 from surefoot.policy.legacy import Acquisition, ModelPolicy
 from surefoot.policy.robust.stable_opt import report
-from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound
+from surefoot.policy.surrogate import Rows
+from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound, UpperConfidence
+from surefoot.policy.view import View
 
 __all__ = ["RobustReport"]
 
@@ -73,6 +73,13 @@ class _Then:
 
     def _everywhere(self, belief: Posterior) -> tuple[Array, Array]:
         return belief.predict(self.domain.encode(self.domain.enumerate()))
+
+
+def _tells_of_now(policy: Policy) -> bool:
+    """Whether a policy has a clock, and a belief about points alone, as of the time that is spoken of."""
+    if policy.clock is None or not isinstance(policy, Believer):
+        return False
+    return type(policy.surrogate.rows).encode is Rows.encode
 
 
 class RobustReport(Policy):
@@ -145,8 +152,10 @@ class RobustReport(Policy):
             self.epochs = policy.epochs  # hosts end a run there
         # A belief that sees more than the point (an epoch beside it) cannot be asked about points alone.
         own = isinstance(policy, ModelPolicy) and type(policy)._seen is ModelPolicy._seen and gp is None
-        self._listener = None if own else _Listener(policy.domain, gp=gp, seed=self.seed, **shared)
-        inherited = policy.width if isinstance(policy, GPUCB) else None
+        self._clocked = gp is None and _tells_of_now(policy)
+        self._listener = None if own or self._clocked else _Listener(policy.domain, gp=gp, seed=self.seed, **shared)
+        bounds = isinstance(policy, Believer) and isinstance(policy.rule, UpperConfidence)
+        inherited = policy.width if isinstance(policy, GPUCB) else policy.rule.width if bounds else None
         self.width = given_or(width, inherited or usual(policy.domain.size, 0.95))
 
     @classmethod
@@ -221,7 +230,7 @@ class RobustReport(Policy):
     @property
     def time(self) -> float | None:
         """The latest time that a policy with a clock has heard of; None without a clock."""
-        return getattr(self.policy, "time", None)
+        return self.policy.time
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
@@ -240,7 +249,7 @@ class RobustReport(Policy):
         time : float, optional
             For a policy that follows a drifting function: when; by default the latest time that was heard of.
         """
-        if time is not None and not (self._listener is None and isinstance(self._given, TVGPUCB)):
+        if time is not None and not (self._clocked and self._given.forecasts):
             raise NotSupported("only the belief of a policy that follows a drifting function, TVGPUCB, can be asked so")
         self._at = time
         return super().recommend()
@@ -249,14 +258,14 @@ class RobustReport(Policy):
 
     def _recommend(self) -> Recommendation:
         reach, believer = self._reach, self._believer()
-        if isinstance(believer, Tracking):
-            belief = believer.posterior()
-            if self._at is not None and isinstance(belief, DriftingPosterior):
-                belief.time = believer._clock({"time": self._at})
-            judge = cast(ModelPolicy, _Then(cast(Any, self.domain), believer.gp, belief))
+        if self._clocked:
+            inside = cast(Believer, believer)
+            belief = inside.posterior(time=self._at)
+            judge = cast(ModelPolicy, _Then(cast(Any, self.domain), inside.gp, belief))
+            width = View(self.trials, inside.surrogate, 0, self.stream).deviations(self.width, belief)
         else:
             judge, belief = believer, cast(Any, believer._believe())
-        width = believer._deviations(self.width, believer._round(), belief)
+            width = believer._deviations(self.width, believer._round(), belief)
         if isinstance(reach, Sets):
             measured = np.array([o.index for o in self._observations if not o.failed], dtype=np.intp)
             centers: list[Any] = reach.center_of(measured).tolist()

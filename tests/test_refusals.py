@@ -218,24 +218,6 @@ def test_a_search_that_has_nowhere_to_go():
         maximize(Flat(), Box([ends]), rng=np.random.default_rng(0), exclude=np.c_[ends])
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        lambda: EntropySearch(LINE, gp=GAUSS, seed=0),
-        lambda: MacroGPO(ROAD, gp=GAUSS, seed=0),
-    ],
-    ids=["EntropySearch", "MacroGPO"],
-        lambda: TruVaR(LINE, gp=GAUSS, seed=0),
-        lambda: RandomLevelSet(LINE, threshold=0.0, gp=GAUSS, seed=0),
-    ],
-    ids=["TruVaR", "RandomLevelSet"],
-)
-def test_a_rule_that_scores_no_point(policy):
-    made = policy()
-    with pytest.raises(NotSupported, match=type(made).__name__):
-        made._acquisition(GAUSS.condition(np.zeros((1, 1)), [0.0]), 1)
-
-
 class Nowhere(Policy):
     """A faulty policy: it proposes nothing."""
 

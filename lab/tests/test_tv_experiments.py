@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from surefoot.loop.widths import LogTime
-from surefoot.policy.drift import tv_gp_ucb as time_varying
+from surefoot.policy.drift import fading
 from surefoot_lab import Budget, Replicate, find
 from surefoot_lab.experiments.tv_gp_ucb import _drifting, _sensors, temperature, traffic
 from surefoot_lab.results import Results
@@ -51,7 +51,7 @@ def data(tmp_path, monkeypatch):
     np.savez(tmp_path / "metr_la" / "metr_la_week.npz", speed=speed)
     monkeypatch.setenv("SUREFOOT_DATA", str(tmp_path))
     monkeypatch.setattr(temperature, "BLOCKS", (5, 12))
-    monkeypatch.setattr(time_varying, "RELEARN", 200)
+    monkeypatch.setattr(fading, "RELEARN", 200)
     for cached in (temperature._trained, traffic._trained):
         cached.cache_clear()
     yield

@@ -33,7 +33,7 @@ MOVED = {
     "policy.add_gp_ucb": "policy.ucb.add_gp_ucb",
     "policy.anytime": "policy.routes.anytime",
     "policy.bounds": "policy.routes.lipschitz",
-    "policy.clock": "policy.drift.clock",
+    "policy.clock": "loop.clock",
     "policy.early_stop": "policy.epochs.bo_bos",
     "policy.early_stop_transfer": "policy.epochs.rm_bo_bos",
     "policy.entropy_search": "policy.entropy.entropy_search",

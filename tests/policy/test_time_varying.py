@@ -27,8 +27,9 @@ from surefoot import (
 )
 from surefoot.belief.drift import simulate_drift
 from surefoot.belief.forgetting import Forgetting
+from surefoot.belief.protocol import EVERY
 from surefoot.errors import NoData, NotSupported
-from surefoot.policy.drift import tv_gp_ucb as time_varying
+from surefoot.policy.drift import fading
 from surefoot.policy.drift.r_gp_ucb import block_length
 from surefoot.testing import PolicyContract
 from surefoot_lab.baselines.contextual import ContextualGPUCB
@@ -98,10 +99,10 @@ def test_the_drifting_belief_itself_reduces_to_gp_ucb():
 def test_forgetting_everything_leaves_the_prior():
     policy = TVGPUCB(Candidates(AXIS), forgetting=1.0, gp=GP(KERNEL, noise=0.01, mean=2.0), seed=0)
     play(policy, 12)
-    policy._now = policy.time + 1.0
-    with policy._drifted(imagine=False) as belief:
-        np.testing.assert_array_equal(belief.mean, 2.0)
-        np.testing.assert_array_equal(belief.var, 1.0)
+    policy.clock.speak_of(policy.time + 1.0)
+    mean, std = policy.surrogate.believe().predict(EVERY)
+    np.testing.assert_array_equal(mean, 2.0)
+    np.testing.assert_array_equal(std, 1.0)
     # Every choice is a tie of all candidates, broken by the stream: as for one who resets in every round.
     other = RGPUCB(Candidates(AXIS), block=1, gp=GP(KERNEL, noise=0.01, mean=2.0), seed=0)
     assert play(other, 12) == [query.x.tobytes() for query in policy.queries]
@@ -269,10 +270,9 @@ def test_a_stream_is_held_in_bounded_memory(kind, memory):
         for x, value in zip(domain.sample(400, rng), rng.standard_normal(400), strict=True):
             policy.tell(x, value)
         policy.cancel(policy.ask())
-        belief = policy._grid.nbytes if policy._grid is not None else policy._post._chol.nbytes
-        sizes.append((belief, len(policy._log) < 1200, len(policy._sorted) < 1600 or kind == "Box"))
+        belief = policy.surrogate.believe()
+        sizes.append(belief.nbytes if kind == "Candidates" else belief.n)
     assert sizes[2] == sizes[3] == sizes[4]
-    assert sizes[-1][1:] == (True, True)
 
 
 def test_finite_spaces_and_many_candidates_keep_a_window():
@@ -280,7 +280,7 @@ def test_finite_spaces_and_many_candidates_keep_a_window():
     for domain in (space, Candidates(np.linspace(0, 1, 5000))):
         policy = TVGPUCB(domain, forgetting=0.05, gp=GP(Matern(2.5), noise=0.01), seed=0)
         play(policy, 5)
-        assert policy._kept == time_varying.MEMORY
+        assert policy.surrogate.memory == fading.MEMORY
         assert policy.posterior().n == 5
 
 
@@ -300,7 +300,7 @@ def test_failures_fade_too():
     play(policy, 3)
     for _ in range(200):
         policy.tell(policy.ask(), None)
-    assert len(policy._failures()) == time_varying.FAILURES
+    assert len(policy.trials.failures) == fading.FAILURES
     assert len(policy.history) == 203
 
 
@@ -312,7 +312,7 @@ def test_the_rate_is_learned_while_it_runs():
     for rate in (0.002, 0.3):
         values = drifting_values(rate, 150, seed=1)
         policy = TVGPUCB(Candidates(AXIS), gp=BELIEF, width=WIDTH, seed=0)
-        assert policy.forgetting == time_varying.START
+        assert policy.forgetting == fading.START
         for t in range(150):
             query = policy.ask()
             policy.tell(query, values[t, query.index] + 0.1 * policy.stream("test", t).standard_normal())

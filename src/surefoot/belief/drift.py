@@ -5,13 +5,17 @@ f_t is a draw from that process, and cov(f_t(x), f_s(z)) = k(x, z) (1 − ε)^{|
 exponential kernel in time, so that times need not be whole numbers. ε is the *forgetting* per unit of time: at 0 the
 function stands still, at 1 nothing of it is left after one unit.
 
-Three forms of the same posterior:
+With K̃ = K ∘ [(1 − ε)^{|i−j|/2}] over the measurements and k̃(x) = k(x) ∘ [(1 − ε)^{age/2}] the posterior is
 
-* :class:`DriftingPosterior`, on any domain: direct, with times as one more coordinate. Measurements in any order.
+    μ̃(x) = k̃(x)ᵀ (K̃ + σ²I)⁻¹ y (5.3),    σ̃²(x) = k(x, x) − k̃(x)ᵀ (K̃ + σ²I)⁻¹ k̃(x) (5.4).
+
+Three forms of it, which agree:
+
+* :class:`DriftingPosterior`, on any domain: as written, with times as one more coordinate. Measurements in any order.
 * :class:`DriftingGrid`, at all candidates at once, measurements in the order of time. It keeps the *explained*
   covariance Q = K − P, which time only shrinks: Q ← (1 − ε)^Δ Q. While measurements are few Q is a sum of one row for
-  each (the incremental Cholesky form), and since rows shrink alike none of them is touched; when there are many the
-  rows are summed up in one matrix (the Kalman filter), and memory grows no further.
+  each: the incremental Cholesky form. Since rows shrink alike none of them is touched.
+* When there are many, the same grid sums the rows up in one matrix: the Kalman filter. Memory grows no further.
 
 >>> import numpy as np
 >>> from surefoot.belief import GP, SE
@@ -23,7 +27,8 @@ Three forms of the same posterior:
 >>> grid.mean[2].round(3), grid.var[2].round(3)
 (np.float64(0.585), np.float64(0.655))
 
-References: Bogunovic, Scarlett & Cevher 2016, section 3 and appendix A; Kalman 1960 for the recursion.
+References: Bogunovic, Scarlett & Cevher 2016, section 3 and appendix A; Kalman 1960 for the recursion. Numbers of
+equations are those of Bogunovic's thesis (2019).
 """
 
 from __future__ import annotations
@@ -31,13 +36,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.belief.forgetting import check_forgetting, separate
-from surefoot.belief.posterior import EXACT, Posterior
+from surefoot.belief.posterior import EXACT, Posterior, factorize
 
 if TYPE_CHECKING:
     from surefoot.belief.gp import GP
@@ -91,8 +96,8 @@ def drifted(innovations: Array, forgetting: float) -> Array:
 class DriftingPosterior(Posterior):
     """What is known at one time of a function that drifts.
 
-    A :class:`Posterior` whose measured points carry their time in the last column. Points to predict at have one column
-    less and are taken at ``time``; with as many columns they bring their own.
+    A :class:`Posterior` whose measured points carry their time in the last column. Points to predict at, or to append,
+    have one column less and are taken at ``time``; with as many columns they bring their own.
 
     Parameters
     ----------
@@ -134,7 +139,13 @@ class DriftingPosterior(Posterior):
         return np.column_stack([points, np.full(len(points), self.time)])
 
     def _cross(self, Z: ArrayLike) -> tuple[Array, Array]:
-        return super()._cross(self._stamped(Z))
+        return super()._cross(self._stamped(Z))  # k̃(x) = k(x) ∘ [(1 − ε)^{age/2}]: all that (5.3) and (5.4) change
+
+    def append(self, x: ArrayLike, y: float, noise: float | None = None) -> None:
+        super().append(self._stamped(np.asarray(x, dtype=np.float64)[None])[0], y, noise)
+
+    def prior_variance(self, E: ArrayLike) -> float:
+        return super().prior_variance(self._stamped(E))
 
     def gradient(self, Z: ArrayLike) -> tuple[Array, Array, Array, Array]:
         mean, std, mean_slope, std_slope = super().gradient(self._stamped(Z))
@@ -199,6 +210,7 @@ class DriftingGrid:
         self._rows = 0
         self._Q: Array | None = None  # the rows summed up so far,
         self._Q_time = 0.0  # as of this time
+        self._marks: list[tuple[dict[str, Any], Array, Array]] = []
 
     @property
     def std(self) -> Array:
@@ -215,7 +227,7 @@ class DriftingGrid:
         """
         return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
-    def _kept(self, ages: Any) -> Any:
+    def _share(self, ages: Any) -> Any:
         """(1 − ε)^age: the share of a covariance that is left. 0⁰ = 1."""
         return np.power(1.0 - self.forgetting, ages)
 
@@ -233,14 +245,14 @@ class DriftingGrid:
             raise ValueError(f"a time must be finite, got {time!r}")
         if self.time is not None and time < self.time:
             raise ValueError(f"time runs backwards: {time} comes after {self.time}")
-        kept = 1.0 if self.time is None else float(self._kept(time - self.time))
+        share = 1.0 if self.time is None else float(self._share(time - self.time))
         self.time = float(time)
-        if kept < 1.0:  # f_{t+Δ} = (1 − ε)^{Δ/2} f_t + ..., card's second line of the Kalman recursion
+        if share < 1.0:  # f_{t+Δ} = (1 − ε)^{Δ/2} f_t + (1 − (1 − ε)^Δ)^{1/2} g
             self.mean -= self.gp.mean
-            self.mean *= math.sqrt(kept)
+            self.mean *= math.sqrt(share)
             self.mean += self.gp.mean
-            self.var *= kept
-            self.var += (1.0 - kept) * self._prior
+            self.var *= share
+            self.var += (1.0 - share) * self._prior
 
     def append(self, index: int, y: float, noise: float | None = None, *, time: float | None = None) -> None:
         """Measure a candidate, at the time that is spoken of or at a later one.
@@ -259,6 +271,8 @@ class DriftingGrid:
         if not math.isfinite(y):
             raise ValueError(f"the value of a measurement must be finite, got {y!r}")
         variance, i = self._checked(index, noise)
+        if self._marks:
+            raise ValueError(f"undo the {len(self._marks)} provisional measurements before appending a real one")
         if time is not None:
             self.advance(time)
         self._tidy()
@@ -266,21 +280,22 @@ class DriftingGrid:
         self.n += 1
 
     def hallucinate(self, index: int, noise: float | None = None) -> None:
-        """Pretend a candidate was measured at its mean; only within :meth:`provisional`.
+        """Pretend a candidate was measured at its mean, until :meth:`undo`.
 
         >>> from surefoot.belief import GP, SE
         >>> grid = DriftingGrid(GP(SE(), noise=1.0), [[0.0]], 0.1)
-        >>> with grid.provisional():
-        ...     grid.hallucinate(0)
-        ...     inside = grid.var[0]
+        >>> grid.hallucinate(0)
+        >>> inside = grid.var[0]
+        >>> grid.undo()
         >>> inside.round(9), grid.var[0]
         (np.float64(0.5), np.float64(1.0))
         """
         variance, i = self._checked(index, noise)
+        self.mark()
         self._measure(i, None, variance)
 
     def provisionally(self, index: int, y: float, noise: float | None = None) -> None:
-        """Measure a candidate now, until :meth:`provisional` ends: for values that others may still precede.
+        """Measure a candidate now, until :meth:`undo`: for values that others may still precede.
 
         >>> from surefoot.belief import GP, SE
         >>> grid = DriftingGrid(GP(SE(), noise=1.0), [[0.0]], 0.1)
@@ -291,37 +306,97 @@ class DriftingGrid:
         (np.float64(1.5), np.float64(0.0), 0)
         """
         variance, i = self._checked(index, noise)
+        self.mark()
         self._measure(i, float(y), variance)
+
+    def mark(self) -> None:
+        """Remember how things stand, for :meth:`undo`: that a time is only spoken of for now, for example."""
+        names = ("time", "_rows", "log_likelihood", "information_gain")
+        self._marks.append(({name: getattr(self, name) for name in names}, self.mean.copy(), self.var.copy()))
+
+    @property
+    def marks(self) -> int:
+        """How many marks there are; ``grid.undo(grid.marks)`` takes back all that is provisional."""
+        return len(self._marks)
+
+    def undo(self, count: int = 1) -> None:
+        """Go back to the last mark but ``count − 1``, bit for bit: each hallucination made one."""
+        if not 0 <= count <= len(self._marks):
+            raise ValueError(f"cannot undo {count!r} of {len(self._marks)} marks")
+        if count:
+            before, mean, var = self._marks[-count]
+            vars(self).update(before)
+            self.mean[...], self.var[...] = mean, var
+            del self._marks[-count:]
 
     @contextlib.contextmanager
     def provisional(self) -> Iterator[Self]:
         """Whatever happens inside is undone afterwards, bit for bit."""
-        names = ("time", "_rows", "log_likelihood", "information_gain")
-        before, mean, var = {name: getattr(self, name) for name in names}, self.mean.copy(), self.var.copy()
+        before = len(self._marks)
+        self.mark()
         try:
             yield self
         finally:
-            vars(self).update(before)
-            self.mean[...], self.var[...] = mean, var
+            self.undo(len(self._marks) - before)
 
-    def covariance(self, index: int) -> Array:
-        """Return the posterior covariance of one candidate with all, shape (M,), at the time that is spoken of.
+    # -- as every belief ---------------------------------------------------------------------------------------------
+
+    @property
+    def noise_level(self) -> float:
+        """Noise variance of a measurement that does not bring its own."""
+        return self.gp.noise
+
+    def prior_variance(self, E: ArrayLike) -> float:
+        """Return the largest variance before any measurement among encoded points (m, e)."""
+        return float(self.gp.kernel.diag(np.asarray(E, dtype=np.float64)).max())
+
+    def expected(self, at: Any) -> Array:
+        """Return the mean at some candidates, shape (m,)."""
+        mean: Array = self.mean[at]
+        return mean
+
+    def predict(self, at: Any) -> tuple[Array, Array]:
+        """Return mean and standard deviation at some candidates, shape (m,) each."""
+        return self.mean[at], np.sqrt(self.var[at])
+
+    def gradient(self, at: Any) -> NoReturn:
+        """Raise: there is nothing between the candidates."""
+        raise TypeError("candidates have no gradients; score all of them")
+
+    def covariance(self, at: Any, others: Any = slice(None)) -> Array:
+        """Return the posterior covariance of one candidate (k,), or of several (m, k), with all or with others.
 
         >>> from surefoot.belief import GP, SE
         >>> DriftingGrid(GP(SE()), [[0.0], [1.0]], 0.1).covariance(0).round(3)
         array([1.   , 0.607])
         """
-        _, i = self._checked(index, None)
-        prior: Array = self.gp.kernel(self.points[i : i + 1], self.points)[0]
-        return prior - self._explained(i)
+        rows = np.atleast_1d(np.arange(len(self.points))[at])
+        prior: Array = self.gp.kernel(self.points[rows], self.points)
+        cov: Array = (prior - np.array([self._explained(int(i)) for i in rows]))[:, others]
+        return cov[0] if np.ndim(at) == 0 and not isinstance(at, slice) else cov
+
+    def draw(self, at: Any, count: int, rng: np.random.Generator) -> Array:
+        """Return joint draws at some candidates, shape (count, m)."""
+        cov = self.covariance(at, at)
+        draws: Array = (
+            self.mean[at] + rng.standard_normal((count, len(cov))) @ factorize(cov, EXACT * self._prior[at])[0].T
+        )
+        return draws
+
+    def copy(self) -> Self:
+        """Return an independent copy that shares only the points and the prior."""
+        twin = object.__new__(type(self))
+        arrays = {key: value.copy() for key, value in vars(self).items() if isinstance(value, np.ndarray)}
+        vars(twin).update({**vars(self), **arrays, "points": self.points, "_marks": self._marks[:]})
+        return twin
 
     def _explained(self, i: int) -> Array:
-        """Row i of Q = K − P: one weighted sum over the stored rows, which themselves stay as they are."""
+        """Row i of Q = K − P, k̃ᵀ(K̃ + σ²I)⁻¹k̃ of (5.4): one weighted sum over stored rows, which stay as they are."""
         now, rows = self.time or 0.0, self._rows
-        weights = self._V[:rows, i] * self._kept(now - self._times[:rows])
+        weights = self._V[:rows, i] * self._share(now - self._times[:rows])
         row: Array = weights @ self._V[:rows]
         if self._Q is not None:
-            row += float(self._kept(now - self._Q_time)) * self._Q[i]
+            row += float(self._share(now - self._Q_time)) * self._Q[i]
         return row
 
     def _measure(self, i: int, y: float | None, variance: float) -> None:
@@ -337,8 +412,8 @@ class DriftingGrid:
         if y is not None:
             surprise = (y - float(self.mean[i])) / math.sqrt(pivot)
             self.log_likelihood -= 0.5 * (surprise**2 + math.log(2.0 * math.pi * pivot))
-            self.mean += surprise * row
-        self.var -= row * row
+            self.mean += surprise * row  # (5.3) with one measurement more
+        self.var -= row * row  # (5.4) with one measurement more
         np.maximum(self.var, 0.0, out=self.var)
         self._times[self._rows] = self.time or 0.0
         self._rows += 1
@@ -349,13 +424,13 @@ class DriftingGrid:
         if self._block is not None:
             if rows < self._block or (self.forgetting == 0.0 and rows < len(self.points)):
                 return
-            V, kept = self._V[:rows], self._kept(now - self._times[:rows])
-            Q = V.T @ (kept[:, None] * V)
+            V, shares = self._V[:rows], self._share(now - self._times[:rows])
+            Q = V.T @ (shares[:, None] * V)
             if self._Q is not None:
-                Q += float(self._kept(now - self._Q_time)) * self._Q
+                Q += float(self._share(now - self._Q_time)) * self._Q
             self._Q, self._Q_time, self._rows = Q, now, 0
         elif rows == len(self._V):
-            faded = int(np.searchsorted(self._kept(now - self._times[:rows]), NEGLIGIBLE))
+            faded = int(np.searchsorted(self._share(now - self._times[:rows]), NEGLIGIBLE))
             if faded >= rows // 4:
                 self._V[: rows - faded] = self._V[faded:rows]
                 self._times[: rows - faded] = self._times[faded:rows]

@@ -86,7 +86,7 @@ class Forgetting(Kernel):
         """τ = −½ log(1 − ε); infinite where everything is forgotten."""
         return -0.5 * math.log1p(-self.forgetting) if self.forgetting < 1.0 else math.inf
 
-    def _kept(self, distance: Any) -> Any:
+    def _share(self, distance: Any) -> Any:
         if self.forgetting == 1.0:
             return 1.0 * (distance == 0.0)
         return array_namespace(distance).exp(-self.decay * distance)
@@ -94,7 +94,7 @@ class Forgetting(Kernel):
     def __call__(self, X: Any, Z: Any | None = None) -> Any:
         self._check(X)
         other = X if Z is None else Z
-        return self._kept(abs(X[:, :1] - other[:, 0][None, :]))
+        return self._share(abs(X[:, :1] - other[:, 0][None, :]))
 
     @staticmethod
     def _check(X: Any) -> None:
@@ -152,7 +152,7 @@ def drifting(gp: GP, forgetting: float, dimension: int) -> GP:
     >>> drifting(GP(SE(0.2), noise=0.01), 0.03, 2).names
     ['left.variance', 'left.lengthscale', 'right.decay', 'noise']
     """
-    kernel = gp.kernel.on(range(dimension)) * Forgetting(forgetting).on([dimension])
+    kernel = gp.kernel.on(range(dimension)) * Forgetting(forgetting).on([dimension])  # K̃ = K ∘ D of (5.3) and (5.4)
     return replace(gp, kernel=kernel)
 
 

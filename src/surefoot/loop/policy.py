@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.errors import NoData, NotSupported, PendingQuery
+from surefoot.loop.clock import Clock
 from surefoot.loop.direction import DIRECTIONS, turned
 from surefoot.loop.durable import uninterrupted
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
@@ -105,6 +106,10 @@ class Policy(Record):
         Earlier tasks that the policy learns from.
     confidence : float
         The probability with which the bounds of its answers hold.
+    forecasts : bool
+        Whether ``recommend`` and ``posterior`` take a ``time``, from the latest one on.
+    clock : Clock or None
+        When things took place, for policies that ask for the time; made by their constructors.
 
     >>> from surefoot import RandomSearch
     >>> RandomSearch.parallel, RandomSearch.steps
@@ -123,6 +128,8 @@ class Policy(Record):
     epochs: int | None = None
     tasks: tuple[Any, ...] = ()
     confidence: float = 0.95
+    forecasts: ClassVar[bool] = False
+    clock: Clock | None = None
 
     def __init__(
         self,
@@ -202,6 +209,8 @@ class Policy(Record):
 
     def _check_outcome(self, query: Query | None, outcome: Outcome) -> None:
         """Refuse an outcome before anything changes; ``query`` is None for a point that was not asked for."""
+        if self.clock is not None:
+            self.clock.check(query, outcome)
 
     def _check_report(self, step: int) -> None:
         """Refuse the number of a step before anything changes."""
@@ -239,7 +248,8 @@ class Policy(Record):
         before, written = len(self._queries), len(self._events)
         try:
             for _ in range(count):
-                query = self._query(self._choose(len(self._queries), context), context)
+                given = self._dated(context)
+                query = self._query(self._choose(len(self._queries), given), given)
                 self._queries.append(query)
                 self._pending[query.id] = query
             queries = self._queries[before:]
@@ -252,6 +262,13 @@ class Policy(Record):
                 del self._queries[before:]
             raise
         return queries[0] if n is None else queries
+
+    def _dated(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What an ask was given, with its time where there is a clock."""
+        if self.clock is None:
+            return context
+        self.clock.now = self.clock.at(context.get("time"))
+        return {**context, "time": self.clock.now}
 
     def _begin(self, count: int) -> None:
         """Prepare for the choice of ``count`` queries; for policies that choose these together."""
@@ -331,6 +348,8 @@ class Policy(Record):
             self._told[id] = outcome
             self._pending.pop(id, None)
         self._observations.append(Observation(id, x, outcome, index))
+        if self.clock is not None:
+            self.clock.hear(self._observations[-1])
 
     def _find(self, query: Query | int | np.integer[Any]) -> Query:
         id = query.id if isinstance(query, Query) else int(query)
@@ -417,11 +436,6 @@ class Policy(Record):
         return False
 
     @property
-    def time(self) -> float | None:
-        """The latest time that was asked for or measured at, of policies whose ``context`` has it."""
-        return None
-
-    @property
     def stopped(self) -> dict[int, str]:
         """Why runs were advised to stop, by query id."""
         return {}
@@ -463,6 +477,11 @@ class Policy(Record):
         return self.domain.encode(X)
 
     # -- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float | None:
+        """The latest time that was asked for or measured at; None before the first, and without a clock."""
+        return None if self.clock is None else self.clock.latest
 
     @property
     def pending(self) -> list[Query]:

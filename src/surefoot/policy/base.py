@@ -29,6 +29,7 @@ from surefoot.arguments import open_unit, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
+from surefoot.errors import NotSupported
 from surefoot.loop.policy import Options, Policy
 from surefoot.loop.types import Proposal, Recommendation
 from surefoot.loop.widths import Width
@@ -148,12 +149,22 @@ class ModelPolicy(Policy):
         X, y, given = super().data()
         return X, y, self.surrogate.rows.noises(given)
 
-    def posterior(self) -> Posterior:
+    def posterior(self, *, time: float | None = None) -> Posterior:
         """Return the belief given all measurements, over encoded points; refitted if a refit is due.
 
         It is about what the rule maximizes: −f for a policy that minimizes. It is the caller's own: appending to it
         does not change what the policy believes.
+
+        Parameters
+        ----------
+        time : float, optional
+            What is believed about which time, from the latest one on, which is the default; for policies that declare
+            ``forecasts``.
         """
+        if time is not None and not self.forecasts:
+            raise NotSupported(f"the belief of {type(self).__name__} cannot be asked about a time")
+        if self.clock is not None:
+            self.clock.speak_of(time)
         return self.surrogate.posterior()
 
     def inputs(self, points: Array) -> Array:
@@ -165,7 +176,10 @@ class ModelPolicy(Policy):
 
     def _most_promising(self, X: Array, rule: str) -> Recommendation:
         """The point of X (n, d) with the highest posterior mean."""
-        mean, std = self.posterior().predict(self.surrogate.rows.encode(X))
+        return self._highest(X, *self.posterior().predict(self.surrogate.rows.encode(X)), rule)
+
+    def _highest(self, X: Array, mean: Array, std: Array, rule: str) -> Recommendation:
+        """The point of X (n, d) with the highest of these means, and its bounds."""
         best = int(np.argmax(mean))
         half = float(ndtri(0.5 + 0.5 * self.confidence) * std[best])
         return self._recommendation(

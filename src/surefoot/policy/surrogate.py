@@ -11,7 +11,7 @@ is fitted (:class:`Fitter`): runs of many epochs bring other rows, earlier tasks
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -22,7 +22,6 @@ from surefoot.belief.grid import GridPosterior
 from surefoot.belief.listed import ListedPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.belief.protocol import Belief
-from surefoot.domain import Domain
 from surefoot.errors import NotSupported
 from surefoot.loop.device import placer
 from surefoot.loop.trials import Place, Trials
@@ -101,6 +100,40 @@ class Rows:
         good = [o for o in self.trials.observations if not o.failed][:runs]
         return sum(value is not None for o in good for _, value in o.stops())
 
+    @property
+    def successes(self) -> int:
+        """How many measurements succeeded, forgotten ones included."""
+        return self.trials.successes
+
+    def places(self) -> Array:
+        """Return the points (n, d) that were measured successfully and are not forgotten."""
+        return self.trials.data()[0]
+
+    def candidates(self) -> NDArray[np.intp]:
+        """Return their rows in a list of candidates."""
+        return self.trials.rows
+
+    def fitted(self, at: int) -> Data:
+        """Return the rows that hyper-parameters are fitted to, once ``at`` measurements succeeded."""
+        (X, y, noise), end = self.data(), self.span(at)
+        return X[:end], y[:end], None if noise is None else noise[:end]
+
+    def begin(self, at: int | None) -> tuple[Hashable, int]:
+        """Return a key that changes when a belief must be made anew, and with how many of the rows it begins.
+
+        ``at`` is the measurement count of the fit in use. The other rows are appended one by one.
+        """
+        return at, self.span(at or 0)
+
+    def waiting(self) -> list[Any]:
+        """Return the points whose value is not known, pending or failed, as a belief names them."""
+        return self.named(self.trials.unknown)
+
+    def named(self, places: Sequence[Place]) -> list[Any]:
+        """Return points, given with their rows where listed, as a belief names them."""
+        rows = [None if row is None else np.array([row]) for _, row in places]
+        return [self.domain.address(x[None], row)[0] for (x, _), row in zip(places, rows, strict=True)]
+
 
 class Surrogate:
     """What a policy believes about its objective.
@@ -148,7 +181,7 @@ class Surrogate:
         self._measured = 0
         self._fits: dict[int, GP] = {}
         self._known: Any = None  # the belief over what it sees of points, or over all candidates
-        self._known_at: int | None = None
+        self._known_by: Hashable = None
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
@@ -168,16 +201,14 @@ class Surrogate:
         if at is None:
             return self.gp
         if at not in self._fits:
-            X, y, noise = self.rows.data()
-            end = self.rows.span(at)
             fitter = self.gp.fit if self.fitter is None else self.fitter
-            found = fitter(X[:end], y[:end], None if noise is None else noise[:end], rng=self.stream("fit", at))
+            found = fitter(*self.rows.fitted(at), rng=self.stream("fit", at))
             self._fits = {**{key: gp for key, gp in self._fits.items() if key == self._fit_at}, at: found}
         return self._fits[at]
 
     def now(self) -> GP:
         """Return the hyper-parameters in use."""
-        return self.fit(self.due(self.trials.successes))
+        return self.fit(self.due(self.rows.successes))
 
     @property
     def exact(self) -> bool:
@@ -197,20 +228,20 @@ class Surrogate:
     def believe(self) -> Belief:
         """Return the belief in step with the trials: over the rows of a list, or over encoded points."""
         X, y, noise = self.rows.data()
-        at = self.due(self.trials.successes)
-        known, start = self._known, self.rows.span(at or 0)
-        if known is None or self._known_at != at or known.n > len(y):
+        at = self.due(self.rows.successes)
+        known, (key, start) = self._known, self.rows.begin(at)
+        if known is None or self._known_by != key or known.n > len(y):
             gp = self.fit(at)
             first = None if noise is None else noise[:start]
             if self.whole(gp):
-                known = GridPosterior.condition(gp, self._places(), self.trials.rows[:start], y[:start], first)
+                known = GridPosterior.condition(gp, self._places(), self.rows.candidates()[:start], y[:start], first)
             else:
                 known = gp.condition(X[:start], y[:start], first)
         if known.n < len(y):
-            named = self.trials.rows if self.whole(known.gp) else X
+            named = self.rows.candidates() if self.whole(known.gp) else X
             for i in range(known.n, len(y)):
                 known.append(named[i], y[i], None if noise is None else noise[i])
-        self._known, self._known_at = known, at
+        self._known, self._known_by = known, key
         return known if self.whole(known.gp) else self.facing(known)
 
     def facing(self, posterior: Posterior) -> Belief:
@@ -222,7 +253,7 @@ class Surrogate:
     def history(self, count: int) -> Iterator[Belief]:
         """Yield what the prior believes after the first 0, 1, ..., ``count`` rows: one belief that grows."""
         (X, y, noise), whole = self.rows.data(), self.whole(self.gp)
-        named = self.trials.rows if whole else X
+        named = self.rows.candidates() if whole else X
         known: Any = GridPosterior(self.gp, self._places()) if whole else self.gp.condition()
         for n in range(count + 1):
             if n:
@@ -254,11 +285,11 @@ class Surrogate:
         Parameters
         ----------
         noises : sequence of float or None, optional
-            Noise variance of each of :attr:`Trials.unknown <surefoot.loop.trials.Trials.unknown>`, of which None is
-            the belief's; None: those that the rows know.
+            Noise variance of each of :meth:`Rows.waiting`, of which None is the belief's; None: those that the rows
+            know.
         """
         noises = self.rows.unknown_noises() if noises is None else noises
-        with imagined(self.believe(), self.domain, self.trials.unknown, noises) as belief:
+        with imagined(self.believe(), self.rows.waiting(), noises) as belief:
             yield belief
 
     # -- keeping -----------------------------------------------------------------------------------------------------
@@ -274,15 +305,12 @@ class Surrogate:
 
 
 @contextlib.contextmanager
-def imagined(
-    belief: Belief, domain: Domain, places: Sequence[Place], noises: Sequence[float | None] | None = None
-) -> Iterator[Belief]:
-    """The belief as if points had been measured at their mean; undone bit for bit afterwards."""
+def imagined(belief: Belief, points: Sequence[Any], noises: Sequence[float | None] | None = None) -> Iterator[Belief]:
+    """The belief as if points, as it names them, had been measured at their mean; undone bit for bit afterwards."""
     done = 0
     try:
-        for (x, row), noise in zip(places, noises or [None] * len(places), strict=True):
-            at = domain.address(x[None], None if row is None else np.array([row]))
-            belief.hallucinate(at[0], noise)
+        for at, noise in zip(points, noises or [None] * len(points), strict=True):
+            belief.hallucinate(at, noise)
             done += 1
         yield belief
     finally:

@@ -104,8 +104,9 @@ class View:
 
     @property
     def measured(self) -> Any:
-        """The points of all successful measurements, as a belief names them."""
-        return self.domain.address(self.trials.data()[0], self.trials.rows if self.domain.listed else None)
+        """The points of all successful measurements that are not forgotten, as a belief names them."""
+        rows = self.surrogate.rows
+        return self.domain.address(rows.places(), rows.candidates() if self.domain.listed else None)
 
     def spread(self, count: int, rng: np.random.Generator) -> Any:
         """Return points that stand for the domain: all candidates, or a design and what was measured or is pending."""
@@ -119,13 +120,13 @@ class View:
         """Return where bounds dip, encoded: at what was measured, or is hallucinated; None where points are listed."""
         if self.domain.listed:
             return None
-        X = [self.trials.data()[0], *(x[None] for x, _ in (self.trials.unknown if imagined else ()))]
+        X = [self.surrogate.rows.places(), *(x[None] for x, _ in (self.trials.unknown if imagined else ()))]
         E = self.domain.encode(np.concatenate(X))
         return E if len(E) else None
 
     def incumbents(self, belief: Belief, count: int = 3) -> Array | None:
         """Return the measured points of highest posterior mean: good places to start a search."""
-        X, _, _ = self.trials.data()
+        X = self.surrogate.rows.places()
         if not len(X):
             return None
         return X[np.argsort(-belief.expected(self.domain.address(X)), kind="stable")[:count]]

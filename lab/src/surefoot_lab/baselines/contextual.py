@@ -14,19 +14,37 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.belief.gp import GP
+from surefoot.belief.pinned import with_column
 from surefoot.domain import Candidates, Domain
+from surefoot.loop.clock import Clock
 from surefoot.loop.types import Recommendation
-from surefoot.loop.widths import Width
-from surefoot.policy.drift.clock import Tracking
-from surefoot.policy.legacy import ModelOptions
+from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.drift.memory import TimedRows, check_one_belief
+from surefoot.policy.surrogate import Surrogate
+from surefoot.policy.ucb.gp_ucb import UpperConfidence
 
 __all__ = ["ContextualGPUCB"]
 
 Array = NDArray[np.float64]
 
 
-class ContextualGPUCB(Tracking):
+class ContextRows(TimedRows):
+    """All measurements with their times; the belief is asked about now.
+
+    >>> from surefoot import GPUCB
+    >>> ContextRows(Clock(GPUCB(Candidates([0.5]), seed=0).trials)).encode(np.array([[0.5]]))
+    array([[0.5, 0. ]])
+    """
+
+    listed = False  # a time may lie between those of the measurements
+    stamped = True
+
+    def encode(self, X: Array) -> Array:
+        return with_column(self.domain.encode(X), self.clock.now)
+
+
+class ContextualGPUCB(ModelPolicy):
     """GP-UCB over points and times, at the time that is asked for.
 
     Parameters
@@ -50,25 +68,17 @@ class ContextualGPUCB(Tracking):
     """
 
     domains = (Candidates,)
+    context = ("time",)
 
     def __init__(self, domain: Domain, *, width: Width | None = None, **options: Unpack[ModelOptions]) -> None:
-        super().__init__(domain, width=width, **options)
+        super().__init__(domain, **options)
+        check_one_belief(self.gp, type(self).__name__)
         if options.get("gp") is None:
             raise ValueError("ContextualGPUCB needs gp=, a process over the coordinates of a point and the time")
-
-    def _over_all_candidates(self, gp: GP) -> bool:
-        return False
-
-    def _seen(self, X: Array) -> Array:
-        E = self.domain.encode(X)
-        return np.column_stack([E, np.full(len(E), self._now)])
-
-    def _encoded(self) -> tuple[Array, Array, Array | None]:
-        X, y, noise = self._arrays(self._log, times=True)
-        return X, y, None if np.isnan(noise).all() else noise
+        self.width = given_or(width, usual(domain.size, self.confidence))
+        self.clock = Clock(self.trials)
+        self.surrogate = Surrogate(self.trials, self.gp, self.stream, rows=ContextRows(self.clock))
+        self.rule = UpperConfidence(self.width)
 
     def _recommend(self) -> Recommendation:
-        self._now = self.time or 0.0
-        return self._most_promising(
-            np.array([m.x for m in self._log]), "highest posterior mean now among measured points"
-        )
+        return self._most_promising(self.surrogate.rows.places(), "highest posterior mean now among measured points")

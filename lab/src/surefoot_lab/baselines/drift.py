@@ -11,22 +11,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.arguments import whole
-from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
+from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.domain.ranking import argmax
+from surefoot.loop.clock import Clock, Measurement
 from surefoot.loop.policy import Options, Policy, Proposal
 from surefoot.loop.types import Outcome, Recommendation
-from surefoot.loop.widths import Width
-from surefoot.policy.drift.clock import Tracking
-from surefoot.policy.legacy import ModelOptions
+from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.drift.memory import TimedRows, check_one_belief
+from surefoot.policy.surrogate import Data, Surrogate
+from surefoot.policy.ucb.gp_ucb import UpperConfidence
 
 __all__ = ["LastValue", "RExp3", "SlidingWindowGPUCB", "genie"]
 
@@ -50,7 +51,31 @@ def genie(values: ArrayLike) -> NDArray[np.intp]:
     return np.concatenate([table[:1], table[:-1]]).argmax(axis=1)
 
 
-class SlidingWindowGPUCB(Tracking):
+class WindowRows(TimedRows):
+    """The latest measurements.
+
+    >>> policy = SlidingWindowGPUCB(Candidates([0.0]), window=2, seed=0)
+    >>> for value in (1.0, 2.0, 3.0):
+    ...     policy.tell([0.0], value)
+    >>> [m.value for m in policy.surrogate.rows.remembered()]
+    [2.0, 3.0]
+    """
+
+    def __init__(self, clock: Clock, window: int) -> None:
+        super().__init__(clock)
+        self.window = window
+
+    def remembered(self) -> list[Measurement]:
+        return self.clock.between(self.successes - self.window, self.successes)
+
+    def fitted(self, at: int) -> Data:
+        return self.table(self.clock.between(at - self.window, at))
+
+    def begin(self, at: int | None) -> tuple[Hashable, int]:
+        return (at, self.successes), len(self.remembered())
+
+
+class SlidingWindowGPUCB(ModelPolicy):
     """GP-UCB that believes the latest measurements only.
 
     Parameters
@@ -72,37 +97,23 @@ class SlidingWindowGPUCB(Tracking):
     2
     """
 
+    domains = (Box, Candidates, Space)
+    context = ("time",)
+
     def __init__(
         self, domain: Domain, *, window: int, width: Width | None = None, **options: Unpack[ModelOptions]
     ) -> None:
-        super().__init__(domain, width=width, **options)
-        whole(window, "window", 1)
-        self.window = int(window)
-
-    def _encoded(self) -> tuple[Array, Array, Array | None]:
-        return self._arrays(self._between(self._count - self.window, self._count))
-
-    def _believe(self) -> Posterior | GridPosterior:
-        gp, (X, y, noise) = self._fit(self._due(self._count)), self._encoded()
-        self._let_go(self._count - self.window)
-        if isinstance(self.domain, Candidates):
-            rows = [m.row for m in self._between(self._count - self.window, self._count)]
-            return GridPosterior.condition(gp, self.domain.points, np.array(rows, dtype=np.intp), y, noise)
-        return gp.condition(X, y, noise)
-
-    def _fit(self, at: int | None) -> Any:
-        if at is None or at in self._fits:
-            return self.gp if at is None else self._fits[at]
-        X, y, noise = self._arrays(self._between(at - self.window, at))
-        self._fits = {at: self.gp.fit(X, y, noise, rng=self.stream("fit", at))}
-        return self._fits[at]
-
-    def _incumbents(self, belief: Posterior, count: int = 3) -> Array | None:
-        return self._best_of(self._between(self._count - self.window, self._count), belief, count)
+        super().__init__(domain, **options)
+        check_one_belief(self.gp, type(self).__name__)
+        self.window = whole(window, "window", 1)
+        self.width = given_or(width, usual(domain.size, self.confidence))
+        self.clock = Clock(self.trials)
+        self.rows = WindowRows(self.clock, self.window)
+        self.surrogate = Surrogate(self.trials, self.gp, self.stream, rows=self.rows)
+        self.rule = UpperConfidence(self.width)
 
     def _recommend(self) -> Recommendation:
-        X = np.array([m.x for m in self._between(self._count - self.window, self._count)])
-        return self._most_promising(X, "highest posterior mean among the points in the window")
+        return self._most_promising(self.rows.places(), "highest posterior mean among the points in the window")
 
 
 class LastValue(Policy):
@@ -141,7 +152,9 @@ class LastValue(Policy):
         known = self._last[np.isfinite(self._last)]
         top = known.max() + 1.0 if known.size else 1.0
         values = np.where(np.isfinite(self._last), self._last, top)
-        return Proposal(index=argmax(values, rng=self.stream("ties", step), exclude=self._excluded_rows()))
+        return Proposal(
+            index=argmax(values, rng=self.stream("ties", step), exclude=self.domain.excluding(self._blocked()))
+        )
 
     def _recommend(self) -> Recommendation:
         values = np.where(np.isfinite(self._last), self._last, -np.inf)
@@ -223,7 +236,7 @@ class RExp3(Policy):
         return (1.0 - self.exploration) * weights / weights.sum() + self.exploration / arms
 
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
-        p = np.where(self._excluded_rows(), 0.0, self._probabilities(step))
+        p = np.where(self.domain.excluding(self._blocked()), 0.0, self._probabilities(step))
         index = int(self.stream("arm", step).choice(len(p), p=p / p.sum()))
         return Proposal(index=index, note={"probability": float(p[index] / p.sum())})
 

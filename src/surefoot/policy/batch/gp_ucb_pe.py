@@ -120,7 +120,7 @@ class BatchBound(Together):
     def part(self, view: View, others: Sequence[Place]) -> Part:
         with view.hallucinated() as belief:
             weight, before = self.weight(view, belief, view.left), belief.information_gain
-            with imagined(belief, view.domain, others):
+            with imagined(belief, view.surrogate.rows.named(others)):
                 known = max(0.0, belief.information_gain - before)  # I of the others
                 noise = self._levels(view, belief)[1]
                 score = InformationBonus(weight, noise=noise, known=known, root=self.root)

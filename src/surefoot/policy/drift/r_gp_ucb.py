@@ -22,26 +22,26 @@ Cost of one ask: that of GP-UCB with the measurements of one block.
 from __future__ import annotations
 
 import math
-from typing import Unpack, cast
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable
+from typing import Any, Unpack, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surefoot.arguments import whole
 from surefoot.belief.forgetting import check_forgetting
-from surefoot.belief.gp import GP
-from surefoot.belief.grid import GridPosterior
 from surefoot.belief.kernels import Kernel, Matern
 from surefoot.belief.posterior import Posterior
-from surefoot.domain import Candidates, Domain
+from surefoot.domain import Box, Candidates, Domain, Space
+from surefoot.loop.clock import Clock, Measurement
 from surefoot.loop.types import Observation, Recommendation
-from surefoot.loop.widths import Width
-from surefoot.policy.drift.clock import Measurement, Tracking
-from surefoot.policy.legacy import ModelOptions
+from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.base import ModelOptions, ModelPolicy
+from surefoot.policy.drift.memory import TimedRows, check_one_belief
+from surefoot.policy.surrogate import Data, Surrogate
+from surefoot.policy.ucb.gp_ucb import UpperConfidence
 
-__all__ = ["RGPUCB", "block_length"]
-
-Array = NDArray[np.float64]
+__all__ = ["RGPUCB", "BlockRows", "block_length"]
 
 
 def block_length(forgetting: float, kernel: Kernel, dimension: int, horizon: int | None = None) -> float:
@@ -65,7 +65,62 @@ def block_length(forgetting: float, kernel: Kernel, dimension: int, horizon: int
     return math.ceil(min(horizon_, 12.0 * math.pow(rate, -0.25)))
 
 
-class RGPUCB(Tracking):
+class BlockRows(TimedRows):
+    """Algorithm 8, line 2: at the beginning of a block all measurements are thrown away.
+
+    Parameters
+    ----------
+    clock : Clock
+        When they were made, and the time that is spoken of.
+    block : float
+        N, the length of a block; the first begins with the first query or measurement.
+
+    >>> policy = RGPUCB(Candidates([0.0]), block=2, seed=0)
+    >>> policy.tell(policy.ask(time=1.0), 3.0)
+    >>> [policy.surrogate.rows.number(time) for time in (1.0, 2.9, 3.0)]
+    [0, 0, 1]
+    """
+
+    def __init__(self, clock: Clock, block: float) -> None:
+        super().__init__(clock)
+        self.block = block
+
+    def number(self, time: float | None) -> int:
+        """Return the number of the block that a time lies in."""
+        start = self.clock.began
+        return 0 if math.isinf(self.block) or math.isinf(start) else int((cast(float, time) - start) // self.block)
+
+    def within(self, first: int, last: float) -> list[Measurement]:
+        """Return the measurements of some blocks, in the order in which they were told."""
+        in_time = self.clock.in_time
+        start = bisect_left(in_time, first, key=lambda m: self.number(m.time))
+        end = bisect_right(in_time, last, lo=start, key=lambda m: self.number(m.time))
+        return sorted(in_time[start:end], key=lambda m: m.number)
+
+    def remembered(self) -> list[Measurement]:
+        now = self.number(self.clock.now)
+        return self.within(now, now)
+
+    def fitted(self, at: int) -> Data:
+        latest = self.number(self.clock.measured[at - 1].time)
+        return self.table([m for m in self.within(latest - 1, math.inf) if m.number < at])
+
+    def begin(self, at: int | None) -> tuple[Hashable, int]:
+        return (self.number(self.clock.now), at), sum(m.number < (at or 0) for m in self.remembered())
+
+    def held(self) -> list[Observation]:
+        """Return the failed runs of this and the previous block: a reset is no reason to repeat one at once."""
+        now = self.number(self.clock.now)
+        return [made for time, made in self.clock.failed if self.number(time) >= now - 1]
+
+    def waiting(self) -> list[Any]:
+        now = self.number(self.clock.now)
+        unknown = [(q.x, q.index) for q in self.trials.pending.values() if self.number(q.time) == now]
+        unknown += [(made.x, made.index) for time, made in self.clock.failed if self.number(time) == now]
+        return self.named(unknown)
+
+
+class RGPUCB(ModelPolicy):
     """GP-UCB that throws its measurements away after every block of time.
 
     Parameters
@@ -92,6 +147,9 @@ class RGPUCB(Tracking):
     1
     """
 
+    domains = (Box, Candidates, Space)
+    context = ("time",)
+
     def __init__(
         self,
         domain: Domain,
@@ -102,7 +160,8 @@ class RGPUCB(Tracking):
         width: Width | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
-        super().__init__(domain, width=width, **options)
+        super().__init__(domain, **options)
+        check_one_belief(self.gp, type(self).__name__)
         if block is None:
             if forgetting is None:
                 raise ValueError("give the length of a block (block=), or a forgetting rate to derive it from")
@@ -110,82 +169,22 @@ class RGPUCB(Tracking):
         if isinstance(block, bool) or not isinstance(block, (int, float, np.integer, np.floating)) or not block > 0:
             raise ValueError(f"block must be a positive number, got {block!r}")
         self.block = float(block)
-        self._belief_of: tuple[int, int | None] = (0, None)
+        self.width = given_or(width, usual(domain.size, self.confidence))
+        self.clock = Clock(self.trials)
+        self.rows = BlockRows(self.clock, self.block)  # Algorithm 8, line 2
+        self.surrogate = Surrogate(self.trials, self.gp, self.stream, rows=self.rows)
+        self.rule = UpperConfidence(self.width)  # Algorithm 8, line 3: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x)
+        self.trials.held = self.rows.held
 
-    def _block_of(self, time: float) -> int:
-        """The number of the block that a time lies in; the first begins with the first query or measurement."""
-        if math.isinf(self.block):
-            return 0
-        first = self._queries[0].time if self._queries else None
-        start = first if self._began is None else self._began if first is None else min(first, self._began)
-        return 0 if start is None else int((time - start) // self.block)
-
-    def _current(self) -> list[Measurement]:
-        """The measurements since the last reset, in the order in which they were told."""
-        block = self._block_of(self._now)
-        return [m for m in self._log if self._block_of(m.time) == block]
-
-    def _encoded(self) -> tuple[Array, Array, Array | None]:
-        return self._arrays(self._current())
-
-    def _fit(self, at: int | None) -> GP:
-        if at is None:
-            return self.gp
-        if at not in self._fits:
-            latest = self._block_of(self._between(at - 1, at)[0].time)
-            rows = [m for m in self._between(0, at) if self._block_of(m.time) >= latest - 1]
-            X, y, noise = self._arrays(rows)
-            fitted = self.gp.fit(X, y, None if np.isnan(noise).all() else noise, rng=self.stream("fit", at))
-            self._fits = {**{key: gp for key, gp in self._fits.items() if key == self._fit_at}, at: fitted}
-        return self._fits[at]
-
-    def _believe(self) -> Posterior | GridPosterior:
-        block, at = self._block_of(self._now), self._due(self._count)
-        gp, rows = self._fit(at), self._current()
-        belief = self._belief
-        if belief is None or self._belief_of != (block, at) or belief.n > len(rows):
-            first = [m for m in rows if at is not None and m.number < at]
-            X, y, noise = self._arrays(first)
-            if isinstance(self.domain, Candidates):
-                indices = np.array([m.row for m in first], dtype=np.intp)
-                belief = GridPosterior.condition(gp, self.domain.points, indices, y, noise)
-            else:
-                belief = gp.condition(X, y, noise)
-        for made in rows[belief.n :]:
-            if isinstance(belief, GridPosterior):
-                belief.append(cast(int, made.row), made.value, made.noise)
-            else:
-                belief.append(self._arrays([made])[0][0], made.value, made.noise)
-        self._belief, self._belief_of = belief, (block, at)
-        self._forget(block)
-        return belief
-
-    def _forget(self, block: int) -> None:
-        """Let go of what lies before the previous block."""
-        old = next((i for i, m in enumerate(self._log) if self._block_of(m.time) >= block - 1), len(self._log))
-        self._let_go(self._gone + old)
-        while self._lost and self._block_of(self._lost[0][0]) < block - 1:
-            self._lost.popleft()
-
-    def _failures(self) -> list[Observation]:
-        """The failed runs of this and the previous block: a reset is no reason to repeat one at once."""
-        block = self._block_of(self._now)
-        return [observation for time, observation in self._lost if self._block_of(time) >= block - 1]
-
-    def _unknown(self) -> list[tuple[Array, int | None]]:
-        block = self._block_of(self._now)
-        pending = [(q.x, q.index) for q in self._pending.values() if self._block_of(cast(float, q.time)) == block]
-        return pending + [(o.x, o.index) for time, o in self._lost if self._block_of(time) == block]
-
-    def _incumbents(self, belief: Posterior, count: int = 3) -> Array | None:
-        return self._best_of(self._current(), belief, count)
-
-    def posterior(self) -> Posterior:
+    def posterior(self, *, time: float | None = None) -> Posterior:
         """Return the belief given the measurements of the latest block, over encoded points; the caller's own."""
-        self._now = self._heard or 0.0
-        return super().posterior()
+        if time is not None:
+            return super().posterior(time=time)  # which refuses
+        self.clock.now = self.clock.heard or 0.0
+        return self.surrogate.posterior()
 
     def _recommend(self) -> Recommendation:
-        self._now = self._log[-1].time if self._log else 0.0
-        X = np.array([m.x for m in self._current()])
-        return self._most_promising(X, "highest posterior mean among points measured since the last reset")
+        self.clock.now = self.clock.measured[-1].time
+        return self._most_promising(
+            self.rows.places(), "highest posterior mean among points measured since the last reset"
+        )

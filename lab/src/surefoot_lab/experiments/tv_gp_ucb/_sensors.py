@@ -11,10 +11,10 @@ readings less the ``shift`` of their sensor, and add it back to the bounds befor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from surefoot.belief.forgetting import ForgettingEstimate, Panel, estimate_forgetting
 from surefoot.belief.gp import GP
@@ -22,33 +22,29 @@ from surefoot.belief.kernels import Linear
 from surefoot.domain import Candidates
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.widths import Width
+from surefoot.policy.acquisition import BeliefScore
+from surefoot.policy.base import ModelPolicy
 from surefoot.policy.drift.r_gp_ucb import RGPUCB
 from surefoot.policy.drift.tv_gp_ucb import TVGPUCB
-from surefoot.policy.ucb.gp_ucb import GPUCB
+from surefoot.policy.ucb.gp_ucb import GPUCB, UpperConfidence
+from surefoot.policy.view import View
 from surefoot_lab import Trace
 
 Array = NDArray[np.float64]
+P = TypeVar("P", bound=ModelPolicy)
 
 
-class _Shifted(GPUCB):
-    """Adds what was subtracted from the readings back to the scores of the candidates."""
+class ShiftedBound(UpperConfidence):
+    """GP-UCB's rule, with what was subtracted from the readings added back to the bounds of the candidates."""
 
-    shift: Array
+    def __init__(self, width: Width, shift: Array) -> None:
+        super().__init__(width)
+        self.shift = shift
 
-    def _best_candidate(self, values: Array, step: int) -> Proposal:
-        return super()._best_candidate(values + self.shift, step)
-
-
-class _UCB(_Shifted):
-    """GP-UCB among shifted sensors."""
-
-
-class _TV(_Shifted, TVGPUCB):
-    """TV-GP-UCB among shifted sensors."""
-
-
-class _R(_Shifted, RGPUCB):
-    """R-GP-UCB among shifted sensors."""
+    def propose(self, view: View) -> Proposal:
+        with view.hallucinated() as belief:
+            bound = BeliefScore(belief, self.acquisition(view, belief))
+            return view.highest(lambda at: bound(at) + self.shift[at], belief)
 
 
 @dataclass(frozen=True)
@@ -75,36 +71,41 @@ class Sensors:
         rate = estimate_forgetting(lambda e: sum(panel.log_likelihood(e) for panel in panels))
         return cls(Candidates(root), GP(Linear(), noise=noise), shift, rate, width)
 
-    def _made(self, policy: _Shifted) -> _Shifted:
-        policy.shift = self.shift
+    def _shifted(self, policy: P) -> P:
+        policy.rule = ShiftedBound(self.width, self.shift)
         return policy
 
-    def tracking(self, seed: int) -> _Shifted:
+    def tracking(self, seed: int) -> TVGPUCB:
         """TV-GP-UCB with the rate of the training days."""
         rate = self.rate.forgetting
-        return self._made(_TV(self.domain, forgetting=rate, gp=self.gp, width=self.width, seed=seed))
+        return self._shifted(TVGPUCB(self.domain, forgetting=rate, gp=self.gp, width=self.width, seed=seed))
 
-    def resetting(self, block: int, seed: int) -> _Shifted:
+    def resetting(self, block: int, seed: int) -> RGPUCB:
         """R-GP-UCB."""
-        return self._made(_R(self.domain, block=block, gp=self.gp, width=self.width, seed=seed))
+        return self._shifted(RGPUCB(self.domain, block=block, gp=self.gp, width=self.width, seed=seed))
 
-    def static(self, seed: int) -> _Shifted:
+    def static(self, seed: int) -> GPUCB:
         """GP-UCB."""
-        return self._made(_UCB(self.domain, gp=self.gp, width=self.width, seed=seed))
+        return self._shifted(GPUCB(self.domain, gp=self.gp, width=self.width, seed=seed))
 
-    def follow(self, policy: Policy, values: Array, noise: Array, first: int | None = None) -> Trace:
-        """Activate one sensor per step of values (T, S); return the regret. ``first`` is the sensor of step 1."""
-        shift = policy.shift if isinstance(policy, _Shifted) else np.zeros(values.shape[1])
+    def follow(
+        self, policy: Policy, values: Array, noise: Array, first: int | None = None, *, shift: ArrayLike | None = None
+    ) -> Trace:
+        """Activate one sensor per step of values (T, S); return the regret.
+
+        ``first`` is the sensor of step 1. Policies are told readings less the shift, that of the sensors by default.
+        """
+        level = np.broadcast_to(self.shift if shift is None else np.asarray(shift), values.shape[1:])
         chosen = np.empty(len(values), dtype=np.intp)
         for t, (row, error) in enumerate(zip(values, noise, strict=True)):
             if t == 0 and first is not None:
                 chosen[0] = first
-                policy.tell(self.domain.points[first], float(row[first] + error - shift[first]))
+                policy.tell(self.domain.points[first], float(row[first] + error - level[first]))
                 continue
             query = policy.ask()
             index: Any = query.index  # every point is a candidate
             chosen[t] = index
-            policy.tell(query, float(row[index] + error - shift[index]))
+            policy.tell(query, float(row[index] + error - level[index]))
         return regrets(values, chosen)
 
 

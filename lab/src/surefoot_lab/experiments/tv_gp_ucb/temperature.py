@@ -100,6 +100,6 @@ def run(replicate: Replicate) -> Mapping[str, Trace]:
         )
         if not suffix:  # these two know nothing of means and covariances
             exp3 = RExp3(sensors.domain, bounds=bounds, horizon=len(test), variation=variation, seed=seed)
-            traces[EXP] = sensors.follow(exp3, test, noise)
+            traces[EXP] = sensors.follow(exp3, test, noise, shift=0.0)
             traces[RANDOM] = regrets(test, replicate.rng("random").integers(test.shape[1], size=len(test)))
     return traces

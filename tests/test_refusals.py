@@ -47,11 +47,9 @@ from surefoot.domain import Dives, MoveTable, domain_from_dict
 from surefoot.domain.search import maximize
 from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.widths import width_from_dict
-from surefoot.policy.legacy import ModelPolicy
 from surefoot.policy.moves import factors
 from surefoot.policy.routes.lipschitz import Constants, Reach, nearest
 from surefoot.policy.routes.path_tree import PathTree
-from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.select import Coverage, saturate
 
 GAUSS = GP(SE(), noise=0.01)
@@ -176,22 +174,6 @@ def test_more_paths_than_a_tree_can_hold(monkeypatch):
         PathTree.grow(GAUSS.condition(), ways, 0, 2)
     with pytest.raises(ValueError, match=r"1.0e\+04 paths of 2 moves from place 0: lower horizon"):
         MacroGPO(ways, gp=GAUSS, horizon=2, seed=0)
-
-
-class Standing(ModelPolicy):
-    """A faulty policy: it says that it plans paths, and has no rule for moves."""
-
-    domains = (Paths,)
-
-    def _acquisition(self, belief, step):
-        return UpperBound(2.0)
-
-
-def test_a_policy_without_a_rule_for_moves():
-    policy = Standing(ROAD, gp=GAUSS, initial=0, seed=0)
-    with pytest.raises(NotSupported, match="Standing has no rule for moves"):
-        policy.ask()
-    assert not policy.events
 
 
 def test_moves_of_an_unknown_kind():

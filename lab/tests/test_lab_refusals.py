@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 
 import planted
-from surefoot import GP, Box, Candidates, Dives, Paths, Task
+from surefoot import GP, Box, Candidates, Dives, Paths
 from surefoot.attack.bayesopt_attack import BayesOptAttack
 from surefoot.attack.genattack import GenAttack
 from surefoot.attack.square_attack import SquareAttack
 from surefoot.cli.select import Sheet, objective_of
 from surefoot.cli.watch import Watched
-from surefoot.errors import MissingExtra, NotSupported
+from surefoot.errors import MissingExtra
 from surefoot_lab import landmine
 from surefoot_lab.baselines.contextual import ContextualGPUCB
 from surefoot_lab.baselines.curve_extrapolation import CurveExtrapolation
 from surefoot_lab.baselines.drift import SlidingWindowGPUCB
 from surefoot_lab.baselines.median import MedianRule
 from surefoot_lab.baselines.parsimonious import ParsimoniousAttack
-from surefoot_lab.baselines.pem import PEMBO
 from surefoot_lab.baselines.recorded import recorded_rule
 from surefoot_lab.bench_device import bench_device
 from surefoot_lab.bench_rates import Place
@@ -106,12 +105,6 @@ def test_a_built_in_function_without_a_signature_is_judged_by_what_it_returns():
     run = Watched(max, "max")
     with pytest.raises(TypeError, match=r"a value must be a number.*; got 'width'"):
         run({"width": 1.0, "depth": 2.0})
-
-
-def test_pem_has_no_belief_to_score_points_by():
-    policy = PEMBO(LINE, tasks=[Task(LINE.points, [0.0, i]) for i in range(5)], gp=GP(), seed=0)
-    with pytest.raises(NotSupported, match="PEMBO"):
-        policy._acquisition(GP().condition(), 1)
 
 
 def test_where_nobody_knows_the_memory_it_is_unlimited(monkeypatch):

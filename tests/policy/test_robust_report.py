@@ -39,7 +39,7 @@ class Stroller(Policy):
         self.place = 0
 
     def _choose(self, step, context):
-        blocked = self._excluded_rows()
+        blocked = self.domain.excluding(self._blocked())
         return Proposal(index=next(k % len(blocked) for k in range(self.place, 10**6) if not blocked[k % len(blocked)]))
 
     def _apply_told(self, id, x, index, outcome):

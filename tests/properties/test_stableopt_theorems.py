@@ -58,7 +58,7 @@ def rounds(policy, f, seed, steps, noise=0.1):
     """Yield mean and deviation everywhere before each round, and its query."""
     rng = np.random.default_rng([seed, 1])
     for _ in range(steps):
-        mean, std = (np.array(a) for a in policy._everywhere(policy._believe()))
+        mean, std = (np.array(a) for a in policy.surrogate.believe().predict(EVERY))
         query = policy.ask()
         yield mean, std, query
         policy.tell(query, f[query.index] + noise * rng.standard_normal())
@@ -104,7 +104,7 @@ def test_the_widths_of_all_rounds_are_bounded_by_the_information(seed, kind):
     policy, total, steps = make(kind, width=widths.Constant(2.0)), 0.0, 15
     for _, std, query in rounds(policy, truth(seed), seed, steps):
         total += std[query.index]
-    gain = policy._believe().information_gain
+    gain = policy.surrogate.believe().information_gain
     assert 2.0 * total <= math.sqrt(8.0 / math.log(1.0 + 1.0 / NOISE) * steps * gain) + 1e-9
 
 
@@ -192,7 +192,7 @@ def test_the_realized_gain_is_that_of_the_samples():
     grid = GridPosterior(BELIEF, GRID)
     for row, run in zip(rows, policy.history, strict=True):
         grid.append(row, run.value)
-    assert policy._believe().information_gain == pytest.approx(grid.information_gain)
+    assert policy.surrogate.believe().information_gain == pytest.approx(grid.information_gain)
 
 
 @pytest.mark.slow

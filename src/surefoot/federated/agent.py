@@ -301,7 +301,7 @@ class Agent(ModelPolicy):
 
     def _draw_message(self, round: int) -> Array:
         count, rng = self._sent[round], self.stream("message", round)
-        X, y, _ = self._data()
+        X, y, _ = self.trials.data()
         phi = self.shared(to_unit(self.domain, self.domain.encode(X[:count])))
         values = transform_outputs(y[:count], self.outputs)
         prior, errors = rng.standard_normal(self.shared.count), rng.standard_normal(count)

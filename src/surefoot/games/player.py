@@ -172,6 +172,7 @@ class Player(Policy):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(domain, **options)
+        self.trials.held = self._held
         if self.direction == "minimize":
             raise NotSupported("payoffs are gains: to play for losses, tell a player the negated ones")
         if not self.repeats:
@@ -313,7 +314,7 @@ class Player(Policy):
                 id = event.get("id")
                 self._log.add(done, played=id is not None and "initial" not in self._queries[id].note)
 
-    def _failures(self) -> list[Observation]:
+    def _held(self) -> list[Observation]:
         """Those since the last good round: a round that failed is nobody's fault for long."""
         trailing: list[Observation] = []
         for observation in reversed(self._observations):
@@ -321,6 +322,10 @@ class Player(Policy):
                 break
             trailing.append(observation)
         return trailing
+
+    def _failed(self) -> Array:
+        """The actions that must not be played now, shape (k, d)."""
+        return np.array([x for x, _ in self._blocked()], dtype=np.float64).reshape(-1, self.domain.dimension)
 
     # -- choosing ----------------------------------------------------------------------------------------------------
 
@@ -332,14 +337,14 @@ class Player(Policy):
         if self.level == 0:
             return Proposal(self._drawn(step), note={"level": 0})
         others = thought.expected(self.profile)
-        x = thought.respond(self.position, others, self._excluded_points())
+        x = thought.respond(self.position, others, self._failed())
         assumed = {str(j): other.tolist() for j, other in others.items() if not isinstance(other, Tracker)}
         return Proposal(x, note={"level": self.level, **({"assumed": assumed} if assumed else {})})
 
     def _drawn(self, step: int) -> Array:
         """A draw from the own level-0 strategy, not of an action that just failed where that can be helped."""
         tracker, rng = self._mind.trackers[self.position], self.stream("play", step)
-        blocked = self._excluded_points()
+        blocked = self._failed()
         if len(blocked) and tracker.points is not None and tracker.probabilities is not None:
             free = ~(tracker.points[:, None] == blocked).all(axis=2).any(axis=1)
             chance = tracker.probabilities * free
@@ -350,7 +355,7 @@ class Player(Policy):
 
     def _fresh(self, X: Array) -> Array:
         """The first of some actions that did not just fail, else the first."""
-        blocked = self._excluded_points()
+        blocked = self._failed()
         free = ~(X[:, None] == blocked).all(axis=2).any(axis=1)
         return np.asarray(X[int(free.argmax())])
 

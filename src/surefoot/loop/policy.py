@@ -155,9 +155,7 @@ class Policy(Record):
         self.domain = domain
         self.direction = one_of(direction, "direction", DIRECTIONS)
         self.repeats = bool(repeats)
-        self.trials = Trials(
-            domain, self._events, repeats=self.repeats, direction=self.direction, held=lambda: self._failures()
-        )
+        self.trials = Trials(domain, self._events, repeats=self.repeats, direction=self.direction)
         self._queries, self._pending, self._told = self.trials.queries, self.trials.pending, self.trials.told
         self._reports, self._observations = self.trials.reports, self.trials.observations
 
@@ -417,7 +415,7 @@ class Policy(Record):
 
     def _best_measured(self) -> Recommendation:
         """The point with the highest mean of its measured values."""
-        X, y, _ = self._data()
+        X, y, _ = self.trials.data()
         _, inverse = np.unique(X, axis=0, return_inverse=True)
         means = np.bincount(inverse.ravel(), weights=y) / np.bincount(inverse.ravel())
         # Unique rows are sorted; the first *measured* of the best wins, whatever its coordinates.
@@ -471,10 +469,7 @@ class Policy(Record):
 
     def inputs(self, points: Array) -> Array:
         """Return what the belief sees of points (n, d): their encoding, for runs of many epochs with the last one."""
-        return self._seen(points)
-
-    def _seen(self, X: Array) -> Array:
-        return self.domain.encode(X)
+        return self.domain.encode(points)
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -517,10 +512,6 @@ class Policy(Record):
         X, y, noise = self.trials.data()
         return X, -y if self.direction == "minimize" else y, noise
 
-    def _data(self) -> tuple[Array, Array, Array]:
-        """The same as the rule sees it: higher values are better."""
-        return self.trials.data()
-
     @property
     def spares_pending(self) -> bool:
         """Whether a point that is pending is not asked for a second time while another is left.
@@ -537,21 +528,6 @@ class Policy(Record):
     def _blocked(self, *, sparing: bool = False) -> list[Place]:
         """Points, with their candidate index, that must not be asked now; see :meth:`Trials.blocked`."""
         return self.trials.blocked(lambda: self.spares_pending, sparing=sparing or self.ignores_pending)
-
-    def _failures(self) -> list[Observation]:
-        """The failed runs that are still held against their points."""
-        return [o for o in self._observations if o.failed]
-
-    def _excluded_points(self, *, sparing: bool = False) -> Array:
-        """The blocked points, shape (k, d)."""
-        return np.array([x for x, _ in self._blocked(sparing=sparing)], dtype=np.float64).reshape(
-            -1, self.domain.dimension
-        )
-
-    def _excluded_rows(self, *, sparing: bool = False) -> NDArray[np.bool_]:
-        """The blocked candidates, with their copies, as a mask, shape (size,)."""
-        mask: NDArray[np.bool_] = self.domain.excluding(self._blocked(sparing=sparing))
-        return mask
 
     def _apply(self, event: Mapping[str, Any]) -> None:
         kind, id = event.get("event"), event.get("id")

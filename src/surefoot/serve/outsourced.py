@@ -18,10 +18,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from surefoot.loop.journal import dumps, loads
+from surefoot.loop.registry import policy_named
 from surefoot.private.messages import Answer, Release
 from surefoot.private.modeler import Modeler
 from surefoot.serve.failures import Conflict
-from surefoot.serve.live import Live, LiveStudy, digest, options_of, policy_named, stored_options, understood
+from surefoot.serve.live import Live, LiveStudy, digest, options_of, stored_options, understood
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
 from surefoot.serve.store import Moved, Store, new_id, now
 from surefoot.serve.studies import described
@@ -248,7 +249,7 @@ def modeler(row: Mapping[str, Any], release: Release) -> Modeler:
     0
     """
     seed = int(row["seed"]) if row["seed"] else None
-    return Modeler(release, policy_named(row["policy"]), **options_of(row), seed=seed)
+    return Modeler(release(row["policy"]), **options_of(row), seed=seed)
 
 
 def _described(row: Mapping[str, Any], release: Mapping[str, Any]) -> dict[str, Any]:

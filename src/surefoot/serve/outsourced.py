@@ -249,7 +249,7 @@ def modeler(row: Mapping[str, Any], release: Release) -> Modeler:
     0
     """
     seed = int(row["seed"]) if row["seed"] else None
-    return Modeler(release(row["policy"]), **options_of(row), seed=seed)
+    return Modeler(release, policy_named(row["policy"]), **options_of(row), seed=seed)
 
 
 def _described(row: Mapping[str, Any], release: Mapping[str, Any]) -> dict[str, Any]:

@@ -137,7 +137,7 @@ coverage-report: $(VENV)/.dev ## the same from the suites measured so far
 
 FORCE:
 
-test-packaging: ## wheel and sdist, installed in a new environment for each extra; gigabytes, half an hour
+test-packaging: ## wheel and sdist, installed for each extra and on every Python; gigabytes, half an hour
 	$(PYTHON) release/check.py
 
 clean: ## remove environments, caches and what was built

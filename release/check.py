@@ -2,6 +2,8 @@
 
     python release/check.py                     # everything: gigabytes, about half an hour
     python release/check.py core serve          # some of it
+    python release/check.py pythons             # the wheel without extras, on every Python of this machine from 3.11 on
+    python release/check.py lab                 # the wheel of the laboratory, beside this one
     python release/check.py --list
 
 What is used are the examples of the installed modules, so that they cannot fall behind, and the commands. One
@@ -15,12 +17,12 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
-import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +87,18 @@ for name in sys.argv[1:]:
     if failed or not attempted:
         sys.exit(f"{name}: {failed} of {attempted} examples failed")
 """
+ONCE = """
+import surefoot
+policy = surefoot.GPUCB(surefoot.Box([(0.0, 1.0)]), seed=0, journal="run.jsonl")
+for _ in range(5):
+    query = policy.ask()
+    policy.tell(query, -((query.x[0] - 0.3) ** 2))
+wanted = policy.ask().x
+policy.close()
+with surefoot.load("run.jsonl") as again:
+    assert again.pending[0].x == wanted and again.recommend().mean <= 0.1
+"""
+OLDEST = 11  # minor version of Python 3
 IMPORT = "import time; start = time.perf_counter(); import surefoot; print(time.perf_counter() - start)"
 
 
@@ -149,10 +163,25 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def new_environment(folder: Path) -> Path:
+def new_environment(folder: Path, python: str = sys.executable) -> Path:
     """Make an environment and return where its programs are."""
-    venv.create(folder, with_pip=True)
+    run([python, "-m", "venv", str(folder)], folder.parent)
     return folder / "bin"
+
+
+def interpreters() -> dict[str, str]:
+    """Return every Python of this machine that Surefoot supports, one for each minor version; pyenv's too."""
+    names = [f"python3.{minor}" for minor in range(OLDEST, OLDEST + 9)]
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    places = [sys.executable, *filter(None, map(shutil.which, names))]
+    places += [str(path) for name in names for path in sorted(versions.glob(f"*/bin/{name}"))]
+    found: dict[str, str] = {}
+    for place in places:
+        code = "import sys, ensurepip, venv; print('python%d.%d' % sys.version_info[:2])"
+        done = subprocess.run([place, "-c", code], capture_output=True, text=True)
+        if not done.returncode and (name := done.stdout.strip()) in names:
+            found.setdefault(name, place)
+    return dict(sorted(found.items()))
 
 
 def digests(wheel: Path) -> dict[str, str]:
@@ -222,28 +251,62 @@ def install_and_use(name: str, check: Check, wheel: Path, folder: Path) -> None:
     )
 
 
+def try_on(python: str, wheel: Path, folder: Path) -> None:
+    """Install the wheel without an extra under another Python, and ask once."""
+    programs = new_environment(folder / "environment", python)
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile", "-c", str(ROOT / "constraints.txt")]
+    run([str(programs / "python"), "-m", "pip", "install", *options, str(wheel)], folder)
+    run([str(programs / "python"), "-I", "-W", "error::DeprecationWarning:surefoot", "-c", ONCE], folder)
+    version = run([str(programs / "python"), "-VV"], folder).split("(")[0].strip()
+    print(f"{version}: {run([str(programs / 'surefoot'), 'version'], folder).strip()}", flush=True)
+
+
+def pythons(wheel: Path, folder: Path) -> None:
+    """Try the wheel on every Python."""
+    for name, python in interpreters().items():
+        (folder / name).mkdir()
+        try_on(python, wheel, folder / name)
+        shutil.rmtree(folder / name)
+
+
+def laboratory(wheel: Path, folder: Path) -> None:
+    """Build the wheel of the laboratory, install it with the one it belongs to, and list what it can reproduce."""
+    programs = new_environment(folder / "environment")
+    pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    run([*pip, "wheel", "--no-deps", "--wheel-dir", "wheels", str(ROOT / "lab")], folder)
+    [built] = (folder / "wheels").glob("surefoot_lab-*.whl")
+    run([*pip, "install", "--no-compile", "-c", str(ROOT / "constraints.txt"), str(wheel), str(built)], folder)
+    listed = run([str(programs / "surefoot"), "reproduce", "--list"], folder)
+    print(f"{built.name}: {built.stat().st_size / 1e6:.2f} MB, lists {len(listed.splitlines())} lines", flush=True)
+
+
 def main() -> int:
     """Check what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="core or an extra; all of them if none is named")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     asked = parser.parse_args()
-    if unknown := sorted(set(asked.names) - set(CHECKS)):
-        parser.error(f"no such extra: {', '.join(unknown)}; there are {', '.join(CHECKS)}")
+    others = {"pythons": pythons, "lab": laboratory}
+    known = [*CHECKS, *others]
+    if unknown := sorted(set(asked.names) - set(known)):
+        parser.error(f"no such extra: {', '.join(unknown)}; there are {', '.join(known)}")
     if asked.list:
-        print("\n".join(CHECKS))
+        print("\n".join(known))
         return 0
     failed = []
     with tempfile.TemporaryDirectory(prefix="surefoot-") as made:
         wheel = build(Path(made))
-        for name in asked.names or CHECKS:
+        for name in asked.names or known:
             with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=made) as folder:
                 try:
-                    install_and_use(name, CHECKS[name], wheel, Path(folder))
+                    if name in others:
+                        others[name](wheel, Path(folder))
+                    else:
+                        install_and_use(name, CHECKS[name], wheel, Path(folder))
                 except RuntimeError as error:
                     failed.append(name)
                     print(f"{name:<11} FAILED\n{error}", flush=True)
-    print(f"{len(failed)} of {len(asked.names or CHECKS)} failed: {', '.join(failed)}" if failed else "all work")
+    print(f"{len(failed)} of {len(asked.names or known)} failed: {', '.join(failed)}" if failed else "all work")
     return 1 if failed else 0
 
 

@@ -84,6 +84,16 @@ def test_constraints_allow_what_the_extras_ask_for():
     assert not [str(it) for it in checked if not it.specifier.contains(pinned[it.name])]
 
 
+def test_the_wheel_is_tried_on_every_python_of_the_machine(check):
+    found = check.interpreters()
+    mine = "python{}.{}".format(*sys.version_info)
+    assert found[mine] == sys.executable
+    assert f">=3.{check.OLDEST}" == PROJECT["project"]["requires-python"]
+    assert all(int(name.removeprefix("python3.")) >= check.OLDEST for name in found)
+    listed = {text.rsplit(" ", 1)[1] for text in PROJECT["project"]["classifiers"] if "Python :: 3." in text}
+    assert f"3.{check.OLDEST}" == min(listed, key=lambda version: int(version[2:]))
+
+
 def test_an_unknown_extra_is_refused_in_one_line():
     command = [sys.executable, str(ROOT / "release" / "check.py"), "nonsense"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

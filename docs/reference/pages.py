@@ -70,12 +70,26 @@ def modules() -> dict[str, Module]:
                 if listed == ["__all__"]:
                     public = ast.literal_eval(node.value)
                 elif "__all__" in listed and isinstance(node.value, ast.Call):  # lazy.names(__name__, {...})
-                    homes = ast.literal_eval(node.value.args[1])
+                    homes = table(node.value.args[1])
                     offered = {each: f"{name}.{home}" for home, names in homes.items() for each in names}
                     public = sorted(offered)
         if public or path.name == "__init__.py":
             found[name] = Module(name, ast.get_docstring(tree) or "", public, made, offered)
     return found
+
+
+def table(node: ast.expr) -> dict[str, list[str]]:
+    """Return a table of names; ``**registry.SHIPPED`` in it is the policies that ship."""
+    if not isinstance(node, ast.Dict):
+        raise ValueError(f"this is no table of names: {ast.unparse(node)}")
+    own = [(key, value) for key, value in zip(node.keys, node.values, strict=True) if key is not None]
+    found: dict[str, list[str]] = {ast.literal_eval(key): ast.literal_eval(value) for key, value in own}
+    if len(own) == len(node.keys):
+        return found
+    policies = ast.parse((ROOTS[0] / "surefoot" / "loop" / "registry.py").read_text(encoding="utf-8"))
+    assigned = [each for each in policies.body if isinstance(each, ast.Assign)]
+    [shipped] = [each.value for each in assigned if ast.unparse(each.targets[0]) == "SHIPPED"]
+    return found | ast.literal_eval(shipped)
 
 
 @cache

@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from surefoot import lazy, moved
+from surefoot.loop import registry
 
 __version__ = "0.2.0.dev0"
 
@@ -57,37 +58,13 @@ __getattr__, __dir__, __all__ = lazy.names(
         ],
         "loop.policy": ["Policy"],
         "loop.record": ["load"],
+        "loop.registry": ["policy_named", "policy_names"],
         "loop.journal": ["Journal"],
         "optimizer": ["Result", "optimize"],
-        "policy.search": ["RandomSearch", "SobolSearch"],
-        "policy.ucb.gp_ucb": ["GPUCB"],
-        "policy.ucb.add_gp_ucb": ["AddGPUCB"],
-        "policy.improvement": ["ExpectedImprovement", "ProbabilityOfImprovement"],
-        "policy.thompson": ["ThompsonSampling"],
-        "policy.batch.gp_ucb_pe": ["DBGPUCB", "GPUCBPE"],
-        "policy.batch.penalization": ["LocalPenalization"],
-        "policy.batch.qei": ["QEI"],
-        "policy.levels.level_set": ["GPLSE", "RandomLevelSet", "Straddle", "VarianceSampling"],
         "policy.levels.prices": ["Fidelity"],
-        "policy.levels.truvar": ["TruVaR"],
-        "policy.entropy.max_value_entropy": ["MaxValueEntropySearch"],
-        "policy.entropy.entropy_search": ["EntropySearch", "MinimumRegretSearch"],
-        "policy.robust.stable_opt": ["StableOpt"],
-        "policy.robust.robust_report": ["RobustReport"],
-        "policy.robust.maximin": ["MaxiMinGPUCB"],
-        "policy.routes.macro_gpo": ["MacroGPO"],
-        "policy.transfer.rm_gp_ucb": ["RMGPUCB"],
-        "policy.transfer.rm_gp_ts": ["RMGPTS"],
-        "policy.batch.robust_batch": ["RobustBatch"],
-        "policy.transfer.rgpe": ["RGPE"],
-        "policy.transfer.taf": ["TAF"],
         "policy.transfer.tasks": ["Task"],
-        "policy.drift.r_gp_ucb": ["RGPUCB"],
-        "policy.drift.tv_gp_ucb": ["TVGPUCB"],
-        "policy.epochs.bo_bos": ["BOBOS"],
-        "policy.epochs.rm_bo_bos": ["RMBOBOS"],
         "serve.client": ["Client"],
-        "games.player": ["Player"],
+        **registry.SHIPPED,
     },
     modules={
         "widths": "surefoot.loop.widths",
@@ -128,6 +105,7 @@ if TYPE_CHECKING:
     from surefoot.loop.journal import Journal
     from surefoot.loop.policy import Policy
     from surefoot.loop.record import load
+    from surefoot.loop.registry import policy_named, policy_names
     from surefoot.loop.types import FAILED, Advice, LevelSet, Outcome, Query, Recommendation
     from surefoot.optimizer import Result, optimize
     from surefoot.policy.batch.gp_ucb_pe import DBGPUCB, GPUCBPE

@@ -88,7 +88,7 @@ def curve(scores: ArrayLike, truth: ArrayLike) -> float:
     0.75
     """
     positive = np.asarray(truth, dtype=bool)
-    ranks = rankdata(scores)
+    ranks = rankdata(np.asarray(scores))
     P, N = int(positive.sum()), int((~positive).sum())
     return float((ranks[positive].sum() - P * (P + 1) / 2) / (P * N))
 

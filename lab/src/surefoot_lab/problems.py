@@ -287,7 +287,7 @@ def _michalewicz_axis(i: int) -> float:
     x = np.linspace(0, np.pi, 20001)
     near = x[f(x).argmax()]
     found = minimize_scalar(
-        lambda v: -f(v), bounds=(near - 2e-4, near + 2e-4), method="bounded", options={"xatol": 1e-12}
+        lambda v: -float(f(v)), bounds=(near - 2e-4, near + 2e-4), method="bounded", options={"xatol": 1e-12}
     )
     return float(found.x)
 

@@ -154,9 +154,15 @@ class Decompositions:
         middle = self.center.ravel()
         bounds = Bounds(middle - reach, middle + reach)
         x0 = np.clip(start.ravel(), bounds.lb, bounds.ub)
-        options = {"maxiter": steps, "maxfun": 3 * steps, "maxcor": 20}
-        theta = minimize(negative, x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-        theta = theta.reshape(self.shape)
+        found = minimize(
+            negative,
+            x0,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": steps, "maxfun": 3 * steps, "maxcor": 20},
+        )
+        theta = found.x.reshape(self.shape)
         return theta, self(theta)[0]
 
 

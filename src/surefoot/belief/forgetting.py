@@ -320,4 +320,5 @@ def _crossing(
     beyond = z[z < edge][-1:] if side < 0 else z[z > edge][:1]
     if not beyond.size or height(edge) < level:  # as far out as rates are told apart
         return rate(float(outer)) if not beyond.size else rate(edge)
-    return rate(float(brentq(lambda v: height(v) - level, *sorted((edge, float(beyond[0]))), xtol=1e-6)))
+    left, right = sorted((edge, float(beyond[0])))
+    return rate(float(brentq(lambda v: height(v) - level, left, right, xtol=1e-6)))

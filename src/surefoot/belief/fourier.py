@@ -322,6 +322,6 @@ def _beside(array: Any, other: Any) -> Any:
 def _solve_lower(L: Any, B: Any, *, transpose: bool = False) -> Any:
     """L⁻¹ B or L⁻ᵀ B for a lower triangular L; the one solver the array standard lacks."""
     if is_numpy_array(L):
-        return solve_triangular(L, B, lower=True, trans=int(transpose), check_finite=False) if L.size else B
+        return solve_triangular(L, B, lower=True, trans=1 if transpose else 0, check_finite=False) if L.size else B
     A = L.T if transpose else L
     return array_namespace(L).linalg.solve_triangular(A, B, upper=transpose)

@@ -24,8 +24,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import surefoot
 from surefoot.domain import Space
+from surefoot.loop import registry
 from surefoot.loop.policy import Policy
 
 __all__ = ["find", "options_from", "policy_named", "space_from"]
@@ -111,11 +111,7 @@ def policy_named(name: str) -> type[Policy]:
         if not _is_policy(found):
             raise ValueError(f"{name} is not a policy: {found!r}")
         return found
-    for key in surefoot.__all__:
-        if _bare(key) == _bare(name) and _is_policy(found := getattr(surefoot, key)):
-            return found
-    known = ", ".join(key for key in surefoot.__all__ if _is_policy(getattr(surefoot, key)))
-    raise ValueError(f"there is no policy {name!r}; there are {known}")
+    return registry.policy_named(next((key for key in registry.policy_names() if _bare(key) == _bare(name)), name))
 
 
 def _is_policy(value: Any) -> bool:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
+from surefoot.loop import registry
 from surefoot.loop.journal import SCHEMA, Journal, check_schema, dumps, loads, write_atomically
 from surefoot.loop.state import pack, reader, unpack
 from surefoot.loop.streams import fresh_seed, stream
@@ -83,7 +84,7 @@ class Record(ABC, metaclass=_Meta):
     True
     """
 
-    registry: ClassVar[dict[str, type[Record]]] = {}
+    registry: ClassVar[dict[str, type[Record]]] = registry.defined
     __signature__: ClassVar[inspect.Signature]
     _arguments: dict[str, Any]
 
@@ -178,7 +179,7 @@ class Record(ABC, metaclass=_Meta):
         whole = isinstance(state["policy"], str) and isinstance(state["config"], Mapping)
         if not whole or not isinstance(state["events"], list):
             raise ValueError("this is not a whole state: 'policy' is a name, 'config' a mapping and 'events' a list")
-        kind = cls.registry.get(state["policy"]) or _builtin(state["policy"])
+        kind = registry.find(state["policy"])
         if kind is None or not issubclass(kind, cls):
             raise ValueError(f"{state['policy'][:100]!r} is not a registered {cls.__name__}; import its module first")
         journal = again.pop("journal", None)
@@ -355,15 +356,3 @@ def _unpack_option(name: str, stored: Any, given: Any) -> Any:
     except ValueError as error:
         advice = "" if given is not None else f" (pass it again: {name}=...)"
         raise ValueError(f"option {name!r}: {error}{advice}") from None
-
-
-def _builtin(name: str) -> type[Record] | None:
-    """Look a shipped policy up by name, so that its module need not be imported first."""
-    import surefoot
-
-    rooms = [getattr(surefoot, room) for room in ("federated", "games") if room in surefoot.__all__]
-    for home in (surefoot, *rooms):
-        kind = getattr(home, name, None) if name in home.__all__ else None
-        if isinstance(kind, type) and issubclass(kind, Record):
-            return kind
-    return None

@@ -20,7 +20,7 @@ References: Nemhauser, Wolsey & Fisher 1978; Bogunovic, Mitrović, Scarlett & Ce
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,7 +56,7 @@ class Coverage(SetFunction):
 
     def __init__(self, incidence: Any, weights: ArrayLike | None = None) -> None:
         if sparse.issparse(incidence):
-            rows = sparse.csr_array(incidence)
+            rows = sparse.csr_array(cast(Any, incidence))
         else:
             dense = np.asarray(incidence)
             if dense.ndim != 2:

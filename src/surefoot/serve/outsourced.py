@@ -18,11 +18,12 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from surefoot.loop.journal import dumps, loads
+from surefoot.loop.registry import policy_named
 from surefoot.private.messages import Answer, Release
 from surefoot.private.modeler import Modeler
 from surefoot.serve.failures import Conflict
 from surefoot.serve.live import Live, LiveStudy, digest
-from surefoot.serve.rows import option_errors, options_of, policy_named, stored_options
+from surefoot.serve.rows import option_errors, options_of, stored_options
 from surefoot.serve.schemas import Chunk, Measured, NewRun, Start
 from surefoot.serve.store import Moved, Store, new_id, now
 from surefoot.serve.studies import described

@@ -7,16 +7,16 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import surefoot
 from surefoot.domain import Domain, Space, domain_from_dict
 from surefoot.errors import SurefootError
+from surefoot.loop import registry
 from surefoot.loop.journal import dumps, loads
 from surefoot.loop.policy import Policy
-from surefoot.loop.record import Record
+from surefoot.loop.registry import policy_named
 from surefoot.loop.state import unpack
 from surefoot.serve.failures import Conflict, ServiceError
 
@@ -27,30 +27,11 @@ __all__ = [
     "of_the_program",
     "option_errors",
     "options_of",
-    "policy_named",
     "rebuilding",
     "stored_options",
 ]
 
 T = TypeVar("T")
-
-
-def policy_named(name: str) -> type[Policy]:
-    """Return a shipped or registered policy by its name; nothing is ever imported by name.
-
-    >>> policy_named("GPUCB").__name__
-    'GPUCB'
-    >>> policy_named("os:system")
-    Traceback (most recent call last):
-    ...
-    ValueError: there is no policy 'os:system'; there are ...
-    """
-    kind: Any = Record.registry.get(name) or (getattr(surefoot, name) if name in surefoot.__all__ else None)
-    if inspect.isclass(kind) and issubclass(kind, Policy) and not inspect.isabstract(kind):
-        return kind
-    shipped = [getattr(surefoot, known) for known in surefoot.__all__]
-    known = [k.__name__ for k in shipped if inspect.isclass(k) and issubclass(k, Policy) and not inspect.isabstract(k)]
-    raise ValueError(f"there is no policy {name[:100]!r}; there are {', '.join(known)}")
 
 
 def of_the_program(name: str) -> bool:
@@ -59,8 +40,12 @@ def of_the_program(name: str) -> bool:
     >>> of_the_program("GPUCB")
     False
     """
-    kind = Record.registry.get(name)
-    return kind is not None and not kind.__module__.startswith("surefoot.")
+    kind = registry.defined.get(name)
+    if kind is None or kind.__module__.startswith("surefoot."):
+        return False
+    with contextlib.suppress(ValueError, SurefootError):  # a package's, that cannot be had from the package
+        return registry.find_anywhere(name) is not kind
+    return True
 
 
 def domain_of(data: Mapping[str, Any]) -> Domain:

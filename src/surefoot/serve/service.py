@@ -28,7 +28,7 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
 from surefoot.loop.journal import dumps
-from surefoot.loop.record import Record
+from surefoot.loop.registry import defined, policy_named
 from surefoot.serve import studies
 from surefoot.serve.failures import Unauthorized, Unavailable, again, status_of
 from surefoot.serve.limits import Buckets
@@ -37,7 +37,7 @@ from surefoot.serve.metrics import Metrics
 from surefoot.serve.outsourced import Releases
 from surefoot.serve.pool import ModelBug, Pool, Worker
 from surefoot.serve.quotas import Quotas
-from surefoot.serve.rows import of_the_program, policy_named
+from surefoot.serve.rows import of_the_program
 from surefoot.serve.schemas import ErrorAnswer
 from surefoot.serve.settings import Settings
 from surefoot.serve.store import Mark, Moved, Store
@@ -169,7 +169,7 @@ class Service:
         tenant = caller.tenant
         with contextlib.nullcontext() if light else self.quotas.asking(tenant):
             async with self._turn(f"{tenant}/{id}"):
-                if _of_the_program(len(Record.registry)):
+                if _of_the_program(len(defined)):
                     row = await self.light(self.store.study, tenant, id, kind)
                     if of_the_program(row["policy"]):
                         return await self._own.run(self._here, tenant, id, act, body, kind)
@@ -261,7 +261,7 @@ class Service:
 @functools.cache
 def _of_the_program(_known: int) -> bool:
     """Whether there are policies of the program that the service runs in, by how many policies are known."""
-    return any(map(of_the_program, list(Record.registry)))
+    return any(map(of_the_program, list(defined)))
 
 
 def _answered(done: Mapping[str, Any]) -> Any:

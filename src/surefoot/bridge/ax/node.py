@@ -27,12 +27,12 @@ from ax.generation_strategy.transition_criterion import TransitionCriterion
 from ax.storage.json_store.decoder import object_from_json
 from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_REGISTRY
 
-import surefoot
 from surefoot.bridge.ax.space import AxSpace
 from surefoot.bridge.made import made
 from surefoot.domain import Space
 from surefoot.errors import Exhausted, NoData, NotSupported, PendingQuery
 from surefoot.loop.policy import Policy
+from surefoot.loop.registry import find_anywhere, policy_named
 from surefoot.loop.state import pack, unpack
 from surefoot.loop.types import LARGEST, Recommendation
 from surefoot.policy.improvement import ExpectedImprovement
@@ -84,7 +84,7 @@ class SurefootNode(ExternalGenerationNode):
         transition_criteria: Sequence[TransitionCriterion] | None = None,
         **options: Any,
     ) -> None:
-        made = ExpectedImprovement if policy is None else _named(policy) if isinstance(policy, str) else policy
+        made = ExpectedImprovement if policy is None else policy_named(policy) if isinstance(policy, str) else policy
         if not callable(made):
             raise TypeError(f"policy must be a policy class, its name, or a callable, got {policy!r}")
         if "journal" in options:
@@ -264,7 +264,7 @@ class SurefootNode(ExternalGenerationNode):
     def serialize_init_args(cls, obj: Any) -> dict[str, Any]:
         """Return the node as Ax stores it; ValueError where it holds code, which is not stored."""
         name, options = _name(obj._make), pack(obj._options)
-        if getattr(surefoot, name, None) is not obj._make or _holds_code(options):
+        if find_anywhere(name) is not obj._make or _holds_code(options):
             raise ValueError(
                 f"{obj!r} holds code, which Ax cannot store; store the experiment alone and make the node again"
             )
@@ -352,14 +352,6 @@ def _seed(experiment: Experiment) -> int:
 
 def _name(made: Any) -> str:
     return getattr(made, "__name__", type(made).__name__)
-
-
-def _named(name: str) -> type[Policy]:
-    """A shipped policy by its name."""
-    found = getattr(surefoot, name, None) if name in surefoot.__all__ else None
-    if not (isinstance(found, type) and issubclass(found, Policy)):
-        raise ValueError(f"there is no policy {name!r}")
-    return found
 
 
 def _holds_code(packed: Mapping[str, Any] | Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -30,7 +31,10 @@ def fixed_size_epsilon(z: float, q: float, rounds: int, delta: float) -> float:
     for order in range(2, 65):
         j = np.arange(3, order + 1)
         double = 1.0 / z**2  # the divergence of order 2
-        logs = [0.0, 2 * math.log(q) + _choose(order, 2) + math.log(min(4 * math.expm1(double), 2 * math.exp(double)))]
+        logs: list[Any] = [
+            0.0,
+            2 * math.log(q) + _choose(order, 2) + math.log(min(4 * math.expm1(double), 2 * math.exp(double))),
+        ]
         if j.size:
             logs += list(j * math.log(q) + _choose(order, j) + math.log(2.0) + (j - 1) * j / (2 * z**2))
         once = float(logsumexp(logs)) / (order - 1)

@@ -125,7 +125,7 @@ def choose(
         except ValueError as error:
             if method != "auto" or "robust part" not in str(error):
                 raise
-    kept = {name: _kept(objective, selection, deletions) for name, selection in made.items()}
+    kept = {name: _value_left(objective, selection, deletions) for name, selection in made.items()}
     attacks: dict[str, Deletion] = {}
     while (best := max(kept, key=lambda name: kept[name])) not in attacks:  # the first of equal ones
         # A stronger attack may leave less than the heuristic one: the next best is then attacked as strongly.
@@ -160,7 +160,7 @@ def _bounded(objective: SetFunction, selection: Selection, tau: int, worst: Dele
     return Certificate(k, tau, selection.value, worst, optimum, 0.0, "not looked for in a ground set this large")
 
 
-def _kept(objective: SetFunction, selection: Selection, tau: int) -> float:
+def _value_left(objective: SetFunction, selection: Selection, tau: int) -> float:
     if tau == 0:
         return selection.value
     found = greedy_min(objective, selection.order, tau)

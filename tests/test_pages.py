@@ -258,9 +258,16 @@ def test_every_room_has_a_page():
         assert f"({room}.md)" in (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
 
 
-def test_every_public_module_lists_its_names_and_each_has_an_example():
+def constructed(module, name: str, node: ast.ClassDef) -> bool:
+    """Say whether users make objects of a class: a package or a bridge offers it, and it is no protocol or error."""
+    bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+    offered = reference.shortest(module.name, name) != module.name or module.name.startswith("surefoot.bridge.")
+    return offered and not any(re.match(r"ABC$|Protocol\b|\w*(Error|Exception)$", base) for base in bases)
+
+
+def test_public_names_are_listed_and_documented_with_examples_of_what_users_call():
     """The source is read, not imported: bridges count whether their hosts are installed or not."""
-    unlisted, bare = [], []
+    unlisted, silent, bare = [], [], []
     for path in sorted((ROOT / "src" / "surefoot").rglob("*.py")):
         private = path.stem.startswith("_") and path.stem != "__init__"
         if private or {"experiments", "migrations"} & set(path.parts):
@@ -271,9 +278,15 @@ def test_every_public_module_lists_its_names_and_each_has_an_example():
     for module in reference.modules().values():
         for name in module.public:
             made = module.made.get(name)
-            if isinstance(made, ast.FunctionDef | ast.ClassDef) and ">>> " not in (ast.get_docstring(made) or ""):
+            if not isinstance(made, ast.FunctionDef | ast.ClassDef):
+                continue
+            doc = ast.get_docstring(made) or ""
+            if not doc.strip():
+                silent.append(f"{module.name}.{name}")
+            if ">>> " not in doc and (isinstance(made, ast.FunctionDef) or constructed(module, name, made)):
                 bare.append(f"{module.name}.{name}")
     assert not unlisted, "no __all__"
+    assert not silent, "no docstring"
     assert not bare, "no example"
 
 

@@ -126,11 +126,7 @@ class LogProbability(_Standardized):
 
 
 class Improvement(MoveRule):
-    """Base of the rules that want to improve on the best estimate: the margin and the target.
-
-    >>> issubclass(ExpectedImprovement, Improvement)
-    True
-    """
+    """Base of the rules that want to improve on the best estimate: the margin and the target."""
 
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)

@@ -49,12 +49,7 @@ def _of_schema_1(stored: Any) -> Any:
 
 
 class Resuming(Driven):
-    """What is saved, journaled or rebuilt goes on as if nothing had happened.
-
-    >>> from surefoot.testing import PolicyContract
-    >>> issubclass(PolicyContract, Resuming)
-    True
-    """
+    """What is saved, journaled or rebuilt goes on as if nothing had happened."""
 
     def test_state_is_strict_json_and_complete(self, kind: str) -> None:
         policy = self.make(kind)

@@ -70,10 +70,6 @@ class JointRule(MoveRule):
         How many times every point of a batch is reconsidered given the others; 0 is the greedy batch.
     **options
         As in :class:`~surefoot.policy.base.ModelPolicy`.
-
-    >>> from surefoot import DBGPUCB
-    >>> issubclass(DBGPUCB, JointRule)
-    True
     """
 
     def __init__(self, domain: Domain, *, sweeps: int = 2, **options: Any) -> None:

@@ -190,10 +190,6 @@ class LevelPolicy(SetPolicy):
         Whether what is decided stays decided; None: unless the belief is refitted.
     **options
         ``noise``, ``points``, ``device``, ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
-
-    >>> from surefoot import Straddle
-    >>> issubclass(Straddle, LevelPolicy)
-    True
     """
 
     valued: ClassVar[tuple[str, ...]] = ("threshold",)

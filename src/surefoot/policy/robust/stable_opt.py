@@ -110,10 +110,6 @@ class WorstCasePolicy(GPUCB):
     """Base of the policies that choose by a worst case: what is chosen, remembered, reported and certified.
 
     A subclass says which point of the chosen set is measured.
-
-    >>> from surefoot import StableOpt
-    >>> issubclass(StableOpt, WorstCasePolicy)
-    True
     """
 
     domains = (Box, Candidates, Space)

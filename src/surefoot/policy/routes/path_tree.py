@@ -70,9 +70,6 @@ class Level:
         asked for.
     psi : array of shape (P, k, k), optional
         Ψ; None where blocks are.
-
-    >>> Level.__name__
-    'Level'
     """
 
     parent: Indices

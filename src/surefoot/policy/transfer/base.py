@@ -128,12 +128,7 @@ class TransferOptions(ModelOptions, total=False):
 
 
 class TransferPolicy(ModelPolicy):
-    """Base of the policies that know earlier tasks; see the module's page.
-
-    >>> from surefoot import RMGPUCB
-    >>> issubclass(RMGPUCB, TransferPolicy)
-    True
-    """
+    """Base of the policies that know earlier tasks; see the module's page."""
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)
     valued: ClassVar[tuple[str, ...]] = ("tasks",)

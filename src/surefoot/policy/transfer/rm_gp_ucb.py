@@ -192,11 +192,7 @@ class _Learned:
 
 
 class RobustTransfer(TransferPolicy):
-    """Base of :class:`RMGPUCB` and :class:`~surefoot.policy.transfer.rm_gp_ts.RMGPTS`: gaps, weights, influence.
-
-    >>> isinstance(RMGPUCB.weight_history, property)
-    True
-    """
+    """Base of :class:`RMGPUCB` and :class:`~surefoot.policy.transfer.rm_gp_ts.RMGPTS`: gaps, weights, influence."""
 
     def __init__(
         self,

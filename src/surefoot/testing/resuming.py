@@ -87,8 +87,7 @@ class Resuming(Driven):
 
     def test_journal_alone_rebuilds_the_policy(self, kind: str, tmp_path: Path) -> None:
         path = tmp_path / "run.jsonl"
-        whole = self.make(kind)
-        expected = self.continue_run(whole, self.length)
+        expected = self.whole_run(kind)
         policy = self.make(kind, journal=path)
         start = self.continue_run(policy, 4)
         with pytest.raises(SurefootError, match="written by another"):

@@ -15,6 +15,8 @@ comma  := ,
 environment = $(PYTHON) -m venv $(1) && $(1)/bin/$(INSTALL) -c $(2) $(3) pytest pytest-cov && touch $@
 # One BLAS thread each: two test workers share the machine.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Without compiled modules every server and every command that a test starts would compile the library anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # `make coverage` measures each suite on its own; otherwise nothing is measured, which saves a third of the time.
 COVER  ?=
@@ -55,16 +57,21 @@ format: $(VENV)/.dev ## ruff, fixing what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint test-main ## install the development tools, lint, type-check and test
+# The linters need one core for half a minute, and tests that wait for a server leave as much: side by side.
+test: $(VENV)/.dev ## install the development tools, lint, type-check and test
+	@mkdir -p build
+	@$(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & lint=$$!; \
+	  $(MAKE) --no-print-directory test-main; tests=$$?; \
+	  wait $$lint; lint=$$?; cat build/lint.txt; exit $$((lint || tests))
 
 test-main: $(VENV)/.dev ## the tests alone
-	$(ONE_THREAD) $(BIN)/pytest -n auto -m 'not slow' $(COVER) -q
+	$(ONE_THREAD) $(BIN)/pytest -n auto --dist worksteal -m 'not slow' $(COVER) -q
 
 bench: $(VENV)/.bench ## Surefoot beside its peers, hours on a quiet machine: writes benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/all.py
 
 test-all: lint $(VENV)/.bench ## slow statistical tests, new random examples and comparisons with other libraries too
-	$(ONE_THREAD) SUREFOOT_NEW_EXAMPLES=1 $(BIN)/pytest -n auto -q
+	$(ONE_THREAD) SUREFOOT_NEW_EXAMPLES=1 $(BIN)/pytest -n auto --dist worksteal -q
 
 # Ray Tune in an environment of its own: it does not go together with Flower. Data frames come with it.
 $(RAY)/.ray: pyproject.toml constraints.txt

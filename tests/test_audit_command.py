@@ -15,7 +15,11 @@ from surefoot import cli
 from surefoot.cli.audit import BROKEN, audit, available
 from surefoot.private.audit import AUDITS
 
-SETTINGS = [(0.5, 1e-3), (1.0, 1e-2), (3.0, 1e-3)]
+SETTINGS = [
+    pytest.param(0.5, 1e-3, marks=pytest.mark.slow),
+    (1.0, 1e-2),
+    pytest.param(3.0, 1e-3, marks=pytest.mark.slow),
+]
 
 
 def command(*words, monkeypatch):

@@ -1,9 +1,6 @@
 """The errors Surefoot raises on purpose.
 
 Bad arguments are plain ``ValueError`` or ``TypeError``. The classes here are for states a caller may want to handle.
-
->>> issubclass(NoData, SurefootError)
-True
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ def where(request, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 class TestFiles:
+    @pytest.mark.parametrize("where", ["sqlite", pytest.param("journal", marks=pytest.mark.slow)], indirect=True)
     def test_workers_share_a_study(self, where, tmp_path):
         run(where, workers=2, each=5, folder=tmp_path)
 

@@ -24,6 +24,7 @@ from surefoot import (
 )
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.posterior import factorize
+from surefoot.belief.protocol import EVERY
 from surefoot_lab.experiments.stableopt._polynomial import points as grid_points
 from surefoot_lab.experiments.stableopt._polynomial import polynomial
 

@@ -31,7 +31,7 @@ TOLD = [{"x": x.tolist(), "value": float(i % 3)} for i, x in enumerate(np.random
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def strict(request, tmp_path_factory):
     """A server whose asks may take two seconds, and 200 MB."""
     folder = tmp_path_factory.mktemp("strict")
@@ -91,13 +91,13 @@ class TestOneAsk:
                 study.tell(one["x"], one["value"])
                 home.tell(one["x"], one["value"])
             with ThreadPoolExecutor(1) as aside:
-                asked = aside.submit(study.ask, 150)
+                asked = aside.submit(study.ask, 80)
                 busy = working(server)
                 os.kill(busy, signal.SIGKILL)
                 queries = asked.result()
             assert busy not in children(server.process.pid)
-            assert queries == home.ask(150)
-            assert study.info()["version"] == 160
+            assert queries == home.ask(80)
+            assert study.info()["version"] == 90
             study.tell(queries[0], 1.0)
 
     def test_gives_in_a_worker_what_it_gives_at_home(self, server):

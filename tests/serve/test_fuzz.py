@@ -8,7 +8,7 @@ from fuzzing import Writer, files, nested
 from running import Server
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def fuzzed(request, tmp_path):
     """A server in a folder of its own, and another folder beside it."""
     here, beside = tmp_path / "server", tmp_path / "beside"

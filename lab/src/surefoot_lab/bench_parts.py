@@ -44,11 +44,7 @@ SAMPLE = 1000  # candidates at which long answers are compared
 
 
 class Case(Protocol):
-    """One part of one size at one place.
-
-    >>> isinstance(PARTS["macro"].make(Place(), horizon=2, samples=5, side=20).least(), Work)
-    True
-    """
+    """One part of one size at one place."""
 
     def work(self) -> None:
         """Do what is timed."""

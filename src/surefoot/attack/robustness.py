@@ -30,11 +30,7 @@ Array = NDArray[np.float64]
 
 
 class Attempt(Protocol):
-    """What is needed of a result: an :class:`~surefoot.attack.AttackResult`, or an :class:`Attacked`.
-
-    >>> isinstance(Attacked(True, 3).queries, int)
-    True
-    """
+    """What is needed of a result: an :class:`~surefoot.attack.AttackResult`, or an :class:`Attacked`."""
 
     @property
     def success(self) -> bool:

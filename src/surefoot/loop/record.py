@@ -78,10 +78,6 @@ class Record(ABC, metaclass=_Meta):
     journal : path or Journal, optional
         Where every event is durable before the call that made it returns. An existing journal of the same
         configuration is continued.
-
-    >>> from surefoot import Box, RandomSearch
-    >>> isinstance(RandomSearch(Box([(0.0, 1.0)])), Record)
-    True
     """
 
     registry: ClassVar[dict[str, type[Record]]] = registry.defined

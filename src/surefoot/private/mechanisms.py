@@ -74,9 +74,6 @@ class Mechanism(ABC):
         The wanted guarantee.
     bounds, center, scale, radius, neighbor, noise
         See :class:`PublicOptions`; the radius is 25 and the neighbor 1 by default.
-
-    >>> issubclass(GaussianRelease, Mechanism)
-    True
     """
 
     def __init__(

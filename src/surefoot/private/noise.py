@@ -50,9 +50,6 @@ class Noise(Protocol):
     ----------
     simulated : bool
         Whether what it makes protects nobody.
-
-    >>> isinstance(SystemNoise(), Noise), isinstance(ResearchNoise(0), Noise)
-    (True, True)
     """
 
     simulated: bool

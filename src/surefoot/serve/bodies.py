@@ -116,12 +116,7 @@ class _Read(Request):
 
 
 class Checked(APIRoute):
-    """A route that finds its argument ``body`` checked, off the event loop.
-
-    >>> from fastapi import APIRouter
-    >>> APIRouter(route_class=Checked).route_class.__name__
-    'Checked'
-    """
+    """A route that finds its argument ``body`` checked, off the event loop."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""

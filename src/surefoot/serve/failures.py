@@ -42,19 +42,11 @@ class ServiceError(SurefootError):
 
 
 class NotFound(ServiceError):
-    """There is no such thing, or it belongs to somebody else: the two look the same.
-
-    >>> issubclass(NotFound, ServiceError)
-    True
-    """
+    """There is no such thing, or it belongs to somebody else: the two look the same."""
 
 
 class Conflict(ServiceError):
-    """The request contradicts what the service already holds.
-
-    >>> issubclass(Conflict, ServiceError)
-    True
-    """
+    """The request contradicts what the service already holds."""
 
 
 class Unauthorized(ServiceError):
@@ -66,19 +58,11 @@ class Unauthorized(ServiceError):
 
 
 class TooLarge(ServiceError):
-    """More than may be stored.
-
-    >>> issubclass(TooLarge, ServiceError)
-    True
-    """
+    """More than may be stored."""
 
 
 class TooMany(ServiceError):
-    """More at once than one tenant may have: try again when some are done.
-
-    >>> issubclass(TooMany, ServiceError)
-    True
-    """
+    """More at once than one tenant may have: try again when some are done."""
 
 
 class Unavailable(ServiceError):

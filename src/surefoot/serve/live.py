@@ -57,11 +57,7 @@ def digest(request: Any) -> str:
 
 
 class TableJournal(Journal):
-    """A journal whose lines are rows of the table of events.
-
-    >>> issubclass(TableJournal, Journal)
-    True
-    """
+    """A journal whose lines are rows of the table of events."""
 
     def __init__(self, store: Store, row: Mapping[str, Any], policy: Policy) -> None:
         super().__init__(row["id"], direction=policy.direction)

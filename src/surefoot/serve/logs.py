@@ -18,11 +18,7 @@ __all__ = ["JsonLines", "configure", "frames"]
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object for each record; of an exception only its type and the places it came through.
-
-    >>> isinstance(JsonLines(), logging.Formatter)
-    True
-    """
+    """One JSON object for each record; of an exception only its type and the places it came through."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

@@ -52,11 +52,7 @@ class ModelBug(Exception):
 
 
 class Overrun(Exception):
-    """The work took longer than it may, and was ended.
-
-    >>> issubclass(Overrun, Exception)
-    True
-    """
+    """The work took longer than it may, and was ended."""
 
 
 class _Gone(Exception):

@@ -33,6 +33,7 @@ class Driven:
     policy: ClassVar[Callable[..., Policy]]
     options: ClassVar[dict[str, Any]] = {}
     length: ClassVar[int] = 6
+    _runs: ClassVar[dict[tuple[type, str], list[list[str]]]] = {}
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run what takes a ``kind`` of domain once for each that the policy declares."""
@@ -102,6 +103,12 @@ class Driven:
     def continue_run(self, policy: Policy, steps: int) -> list[list[str]]:
         """Return the next queries, exactly."""
         return [[float(v).hex() for v in np.ravel(self.step(policy).x)] for _ in range(steps)]
+
+    def whole_run(self, kind: str) -> list[list[str]]:
+        """Return the queries of a run of ``length`` steps; it is made once, and every promise compares with it."""
+        if (type(self), kind) not in self._runs:
+            self._runs[type(self), kind] = self.continue_run(self.make(kind), self.length)
+        return self._runs[type(self), kind]
 
     def alike(self, query: Query, value: float) -> Any:
         """Return the same value for a point, or for each stop of a move."""

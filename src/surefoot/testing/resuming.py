@@ -49,12 +49,7 @@ def _of_schema_1(stored: Any) -> Any:
 
 
 class Resuming(Driven):
-    """What is saved, journaled or rebuilt goes on as if nothing had happened.
-
-    >>> from surefoot.testing import PolicyContract
-    >>> issubclass(PolicyContract, Resuming)
-    True
-    """
+    """What is saved, journaled or rebuilt goes on as if nothing had happened."""
 
     def test_state_is_strict_json_and_complete(self, kind: str) -> None:
         policy = self.make(kind)
@@ -92,8 +87,7 @@ class Resuming(Driven):
 
     def test_journal_alone_rebuilds_the_policy(self, kind: str, tmp_path: Path) -> None:
         path = tmp_path / "run.jsonl"
-        whole = self.make(kind)
-        expected = self.continue_run(whole, self.length)
+        expected = self.whole_run(kind)
         policy = self.make(kind, journal=path)
         start = self.continue_run(policy, 4)
         with pytest.raises(SurefootError, match="written by another"):

@@ -22,12 +22,7 @@ __all__ = ["WrappingContract"]
 
 
 class WrappingContract(Driven):
-    """A policy inside another one hears everything, so that its choices are the same to the bit.
-
-    >>> from surefoot.testing import PolicyContract
-    >>> issubclass(PolicyContract, WrappingContract)
-    True
-    """
+    """A policy inside another one hears everything, so that its choices are the same to the bit."""
 
     def wrapped(self, policy: Policy, **options: Any) -> Policy:
         """Return a policy that has a fresh one inside; skip the test where no perturbation goes with its domain."""

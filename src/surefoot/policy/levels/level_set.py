@@ -221,10 +221,6 @@ class LevelPolicy(ModelPolicy):
         Whether what is decided stays decided; None: unless the belief is refitted.
     **options
         ``noise``, ``points``, ``device``, ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
-
-    >>> from surefoot import Straddle
-    >>> issubclass(Straddle, LevelPolicy)
-    True
     """
 
     valued: ClassVar[tuple[str, ...]] = ("threshold",)

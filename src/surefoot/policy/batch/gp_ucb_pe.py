@@ -166,6 +166,8 @@ class DBGPUCB(ModelPolicy):
     np.True_
     """
 
+    width: Width
+
     domains = (Box, Candidates, Space, Paths)
     ignores_pending = True
     rule: BatchBound
@@ -306,6 +308,8 @@ class GPUCBPE(ModelPolicy):
     >>> [query.note["explore"] for query in policy.ask(3)]
     [False, True, True]
     """
+
+    width: Width
 
     domains = (Box, Candidates, Space, Paths)
 

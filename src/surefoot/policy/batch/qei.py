@@ -105,7 +105,7 @@ def _below(b: Array, C: Array) -> Array:
     std = np.sqrt(np.maximum(C.diagonal(axis1=1, axis2=2), 1e-300))
     z = b / std
     if b.shape[1] == 1:
-        return cast(Array, ndtr(z[:, 0]))
+        return ndtr(z[:, 0])
     R = np.clip(C / (std[:, :, None] * std[:, None, :]), -1.0, 1.0)
     return bivariate(z[:, 0], z[:, 1], R[:, 0, 1]) if b.shape[1] == 2 else trivariate(z, R)
 
@@ -250,7 +250,7 @@ class BatchImprovement(Together):
         if not count:
             return np.empty((1, 0))
         unit = unit_design(self.samples, count, view.stream("fantasies", view.step))
-        return cast(Array, ndtri(np.clip(unit, 1e-12, 1.0 - 1e-12)))
+        return ndtri(np.clip(unit, 1e-12, 1.0 - 1e-12))
 
     def _listed(
         self, view: View, belief: Belief, rows: NDArray[np.intp], draws: Array, target: float, floor: float

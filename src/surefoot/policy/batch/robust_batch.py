@@ -244,6 +244,8 @@ class RobustBatch(ModelPolicy):
     (2, 'optimal', True)
     """
 
+    width: Width
+
     domains = (Box, Candidates, Space)
     rule: SurvivingPoints
 

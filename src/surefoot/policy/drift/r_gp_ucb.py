@@ -147,6 +147,10 @@ class RGPUCB(ModelPolicy):
     1
     """
 
+    clock: Clock
+
+    width: Width
+
     domains = (Box, Candidates, Space)
     context = ("time",)
 

@@ -73,6 +73,10 @@ class TVGPUCB(ModelPolicy):
     ValueError: time runs backwards: asked for time 5 after time 7.0
     """
 
+    clock: Clock
+
+    width: Width
+
     domains = (Box, Candidates, Space)
     context = ("time",)
     forecasts = True

@@ -169,8 +169,11 @@ class BOBOS(ModelPolicy):
     100
     """
 
+    width: Width
+
     domains = (Box, Candidates, Space)
     valued: ClassVar[tuple[str, ...]] = ("bounds",)
+    epochs: int
     steps = True
     rule: ChooseRun
 

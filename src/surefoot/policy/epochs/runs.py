@@ -372,6 +372,8 @@ class EpochPolicy(RunPolicy, ModelPolicy):
     4
     """
 
+    width: Width
+
     def __init__(
         self,
         domain: Domain,

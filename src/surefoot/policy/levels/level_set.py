@@ -223,6 +223,8 @@ class LevelPolicy(ModelPolicy):
         ``noise``, ``points``, ``device``, ``gp``, ``initial``, ``confidence``, ``seed``, ``repeats``, ``journal``.
     """
 
+    width: Width
+
     valued: ClassVar[tuple[str, ...]] = ("threshold",)
 
     def __init__(

@@ -191,6 +191,8 @@ class StableOpt(ModelPolicy):
     np.True_
     """
 
+    width: Width
+
     domains = (Box, Candidates, Space)
     side: ClassVar[float] = LOWER
 

@@ -225,6 +225,7 @@ class RobustTransfer(ModelPolicy):
     True
     """
 
+    width: Width
     domains = (Box, Candidates, Space)
     valued: ClassVar[tuple[str, ...]] = ("tasks",)
     ignores_pending = True  # what earlier tasks say knows nothing of the points under way

@@ -186,6 +186,8 @@ class AddGPUCB(ModelPolicy):
     3
     """
 
+    width: Width
+
     domains = (Box,)
 
     def __init__(

@@ -92,6 +92,8 @@ class GPUCB(ModelPolicy):
     np.True_
     """
 
+    width: Width
+
     domains = (Box, Candidates, Space, Paths)
 
     def __init__(self, domain: Domain, *, width: Width | None = None, **options: Unpack[ModelOptions]) -> None:

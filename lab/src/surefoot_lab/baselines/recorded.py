@@ -77,6 +77,7 @@ class RecordedGPBUCB(ModelPolicy):
 
     def __init__(self, domain: Paths, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
+        self.width = recorded_width
         self.rule = _RecordedBUCB(recorded_width)
 
 

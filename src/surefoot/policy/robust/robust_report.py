@@ -43,7 +43,7 @@ from surefoot.policy.base import ModelPolicy as Believer
 from surefoot.policy.legacy import Acquisition, ModelPolicy
 from surefoot.policy.robust.stable_opt import report
 from surefoot.policy.surrogate import Rows
-from surefoot.policy.ucb.gp_ucb import GPUCB, UpperBound, UpperConfidence
+from surefoot.policy.ucb.gp_ucb import UpperBound, UpperConfidence
 from surefoot.policy.view import View
 
 __all__ = ["RobustReport"]
@@ -154,8 +154,8 @@ class RobustReport(Policy):
         own = isinstance(policy, ModelPolicy) and type(policy)._seen is ModelPolicy._seen and gp is None
         self._clocked = gp is None and _tells_of_now(policy)
         self._listener = None if own or self._clocked else _Listener(policy.domain, gp=gp, seed=self.seed, **shared)
-        bounds = isinstance(policy, Believer) and isinstance(policy.rule, UpperConfidence)
-        inherited = policy.width if isinstance(policy, GPUCB) else policy.rule.width if bounds else None
+        rule = policy.rule if isinstance(policy, Believer) else None
+        inherited = rule.width if isinstance(rule, UpperConfidence) else None
         self.width = given_or(width, inherited or usual(policy.domain.size, 0.95))
 
     @classmethod

@@ -130,6 +130,39 @@ def test_provisional_work_leaves_no_trace():
     assert one.log_likelihood == two.log_likelihood
 
 
+def test_a_grid_is_a_belief_like_any_other():
+    """Asked as rules ask, it agrees with the direct form; hallucinations are taken back one by one."""
+    times, rows, y = panel(20)
+    grid = DriftingGrid(GPS[0], POINTS, 0.05)
+    for t, i, value in zip(times, rows, y, strict=True):
+        grid.append(i, value, time=t)
+    grid.advance(times[-1] + 2.0)
+    X = np.column_stack([POINTS[rows], times])
+    direct = DriftingPosterior(drifting(GPS[0], 0.05, POINTS.shape[1]), X, y, time=times[-1] + 2.0)
+    some = [1, 4, 4, 7]
+    for found, known in zip(grid.predict(some), direct.predict(POINTS[some]), strict=True):
+        np.testing.assert_allclose(found, known, atol=1e-8)
+    np.testing.assert_allclose(grid.covariance(some, [0, 2]), direct.cov(POINTS[some], POINTS[[0, 2]]), atol=1e-8)
+    assert grid.prior_variance(POINTS) == pytest.approx(direct.prior_variance(POINTS))
+    draws = grid.draw([1, 4], 4000, np.random.default_rng(0))
+    np.testing.assert_allclose(np.cov(draws.T), grid.covariance([1, 4], [1, 4]), atol=0.1 * grid.var.max())
+    twin, before = grid.copy(), grid.var.copy()
+    grid.hallucinate(1)
+    between = grid.var.copy()
+    grid.hallucinate(4)
+    direct.hallucinate(POINTS[1])
+    direct.hallucinate(POINTS[4])
+    np.testing.assert_allclose(grid.predict(some)[1], direct.predict(POINTS[some])[1], atol=1e-8)
+    with pytest.raises(ValueError, match="undo the 2"):
+        grid.append(0, 1.0)
+    grid.undo()
+    assert grid.var.tobytes() == between.tobytes()
+    grid.undo()
+    assert grid.var.tobytes() == before.tobytes() == twin.var.tobytes()
+    with pytest.raises(ValueError, match="cannot undo 1 of 0"):
+        grid.undo()
+
+
 def test_bad_input_says_so_and_changes_nothing():
     grid = DriftingGrid(GPS[0], POINTS, 0.1)
     grid.append(0, 1.0, time=5.0)

@@ -29,8 +29,11 @@ from surefoot.belief.drift import simulate_drift
 from surefoot.belief.forgetting import Forgetting
 from surefoot.belief.protocol import EVERY
 from surefoot.errors import NoData, NotSupported
+from surefoot.loop.clock import Clock
+from surefoot.policy.base import ModelPolicy
 from surefoot.policy.drift import fading
 from surefoot.policy.drift.r_gp_ucb import block_length
+from surefoot.policy.improvement import Improvement, LogImprovement
 from surefoot.testing import PolicyContract
 from surefoot_lab.baselines.contextual import ContextualGPUCB
 from surefoot_lab.baselines.drift import LastValue, RExp3, SlidingWindowGPUCB, genie
@@ -216,6 +219,42 @@ def test_recommend_means_now_or_later():
     assert policy.recommend() == now
     with pytest.raises(ValueError, match="backwards"):
         policy.recommend(time=0.0)
+
+
+@pytest.mark.parametrize("kind", ["Candidates", "Box"])
+def test_the_belief_can_be_asked_about_a_time(kind):
+    policy = TVGPUCB(DOMAINS[kind], forgetting=0.1, gp=BELIEF, seed=0)
+    play(policy, 5)
+    now, later = (policy.posterior(time=t) for t in (None, policy.time + 3.0))
+    E = policy.domain.encode(policy.domain.design(4, np.random.default_rng(0)))
+    np.testing.assert_allclose(later.mean(E), 0.9**1.5 * now.mean(E), atol=1e-12)
+    with pytest.raises(ValueError, match="backwards"):
+        policy.posterior(time=1.0)
+    for other in (GPUCB(DOMAINS[kind], gp=BELIEF), RGPUCB(DOMAINS[kind], block=5, gp=BELIEF)):
+        assert not other.forecasts
+        with pytest.raises(NotSupported, match="cannot be asked about a time"):
+            other.posterior(time=9.0)
+
+
+def test_any_rule_may_follow_a_drift():
+    """Expected improvement with a clock and a fading belief: parts, and no class below another."""
+
+    class Improving(ModelPolicy):
+        context = ("time",)
+
+        def __init__(self, domain, **options):
+            super().__init__(domain, **options)
+            self.clock = Clock(self.trials)
+            gp = fading.with_time(self.gp, 0.3, domain.encoded_dimension)
+            self.surrogate = fading.FadingGrid(self.clock, gp, self.stream, None)
+            self.rule = Improvement(LogImprovement, 0.0)
+
+    policy = Improving(Candidates(AXIS), gp=BELIEF, seed=0)
+    for t in range(40):
+        query = policy.ask()
+        policy.tell(query, 1.0 - abs(query.x[0] - (0.2 if t < 20 else 0.8)))
+        if t in (19, 39):
+            assert query.x[0] == pytest.approx(0.2 if t < 20 else 0.8, abs=0.1)
 
 
 def test_the_answer_follows_the_function():

@@ -153,6 +153,7 @@ class RGPUCB(ModelPolicy):
 
     domains = (Box, Candidates, Space)
     context = ("time",)
+    clock: Clock
 
     def __init__(
         self,

@@ -185,7 +185,14 @@ class Prices:
 
 
 def last_point(trials: Trials) -> Array | None:
-    """Return where the last measurement was made, None before the first."""
+    """Return where the last measurement was made, None before the first.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
+    >>> policy.tell([0.5], 2.0)
+    >>> last_point(policy.trials)
+    array([0.5])
+    """
     return trials.observations[-1].x if trials.observations else None
 
 

@@ -12,7 +12,7 @@ is better.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -23,7 +23,7 @@ from surefoot.domain import Domain, Paths
 from surefoot.errors import Exhausted
 from surefoot.loop.direction import turned
 from surefoot.loop.journey import Journey
-from surefoot.loop.types import Observation, Outcome, Query
+from surefoot.loop.types import Observation, Outcome, Proposal, Query
 
 __all__ = ["Trials"]
 
@@ -106,6 +106,54 @@ class Trials:
     def journey(self) -> Journey:
         """Where the vehicle stands on ``Paths``."""
         return Journey.of(cast(Paths, self.domain), self.queries, self.told)
+
+    def query_of(self, proposal: Proposal, context: Mapping[str, Any]) -> Query:
+        """Return the next query, made of a proposal; it is not among :attr:`queries` yet."""
+        domain, note, cost = self.domain, proposal.note, proposal.cost
+        if proposal.stops is not None and domain.travels:
+            stops = np.asarray(proposal.stops, dtype=np.intp)
+            x = domain.enumerate()[stops]
+            note = {"stops": stops.tolist(), **note}
+            if cost is None and "start" not in note:
+                journey = self.journey
+                cost = journey.domain.price(journey.place, stops)
+        elif proposal.x is not None:
+            x = domain.validate(proposal.x)
+        elif proposal.index is not None and domain.listed:
+            x = domain.enumerate()[proposal.index]
+        else:
+            raise TypeError("a proposal needs a point, or the index of a candidate")
+        time = context.get("time")
+        return Query(
+            id=len(self.queries),
+            x=x,
+            index=domain.row_of(x) if proposal.index is None and domain.listed else proposal.index,
+            params=domain.params(x),
+            fidelity=proposal.fidelity,
+            time=None if time is None else float(time),
+            cost=cost,
+            note=note,
+        )
+
+    def waiting_at(self, x: Array) -> Query | None:
+        """Return the oldest pending query at exactly this point."""
+        return next((query for query in self.pending.values() if np.array_equal(query.x, x)), None)
+
+    def last(self, query: Query) -> Outcome:
+        """Return the outcome of a reported run: its last value."""
+        reports = self.reports.get(query.id)
+        if not reports:
+            raise ValueError(f"query {query.id} needs a value: nothing was reported for it")
+        return Outcome(reports[max(reports)])
+
+    def best(self) -> tuple[Array, float]:
+        """Return the point with the highest mean of its measured values, and that mean."""
+        X, y, _ = self.data()
+        _, inverse = np.unique(X, axis=0, return_inverse=True)
+        means = np.bincount(inverse.ravel(), weights=y) / np.bincount(inverse.ravel())
+        # Unique rows are sorted; the first *measured* of the best wins, whatever its coordinates.
+        first = int(np.flatnonzero(means[inverse.ravel()] == means.max())[0])
+        return X[first], float(means.max())
 
     def blocked(self, spared: Callable[[], bool], *, sparing: bool = False) -> list[Place]:
         """Return the points, with their candidate row, that must not be asked now.

@@ -30,11 +30,12 @@ from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import Options, Policy
+from surefoot.loop.options import Options
+from surefoot.loop.policy import Policy
 from surefoot.loop.types import Proposal, Recommendation
 from surefoot.loop.widths import Width
 from surefoot.policy.rule import Rule
-from surefoot.policy.start import MoveStart, SobolStart, Start
+from surefoot.policy.start import InitialDesign, MoveStart, SobolStart
 from surefoot.policy.surrogate import Surrogate
 from surefoot.policy.view import View
 
@@ -78,7 +79,7 @@ class ModelPolicy(Policy):
         What is believed about the objective.
     rule : Rule
         How the next point is chosen; set by the constructor of a subclass.
-    start : Start
+    start : InitialDesign
         What is measured before.
 
     >>> from surefoot import Box, GPUCB
@@ -108,7 +109,7 @@ class ModelPolicy(Policy):
         self.confidence = open_unit(confidence, "confidence")
         self.surrogate = Surrogate(self.trials, GP.automatic(domain) if gp is None else gp, self.stream)
         self._until = 0  # the number of queries when the present ask is done
-        self.start: Start = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
+        self.start: InitialDesign = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
 
     @property
     def gp(self) -> GP:

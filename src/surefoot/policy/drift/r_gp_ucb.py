@@ -153,7 +153,6 @@ class RGPUCB(ModelPolicy):
 
     domains = (Box, Candidates, Space)
     context = ("time",)
-    clock: Clock
 
     def __init__(
         self,

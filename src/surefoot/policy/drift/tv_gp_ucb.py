@@ -79,7 +79,6 @@ class TVGPUCB(ModelPolicy):
 
     domains = (Box, Candidates, Space)
     context = ("time",)
-    clock: Clock
     forecasts = True
 
     def __init__(

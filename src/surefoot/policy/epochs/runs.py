@@ -89,7 +89,7 @@ class Adviser(Protocol):
     """
 
     def advise(self, query: Query, step: int, value: float | None, /) -> Advice:
-        """Judge a run by its score after epoch ``step``; None: it has diverged."""
+        """WorstCases a run by its score after epoch ``step``; None: it has diverged."""
 
 
 class Runs:

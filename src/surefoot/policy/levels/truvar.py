@@ -52,7 +52,7 @@ from surefoot.policy.levels.prices import Fidelity, Field, Prices, last_point
 from surefoot.policy.levels.sets import Ground, KnownNoise, LevelSets, kept
 from surefoot.policy.levels.stages import FINEST, Maximum, Stage, Stages, Threshold
 from surefoot.policy.plausible import refitted
-from surefoot.policy.start import Start
+from surefoot.policy.start import InitialDesign
 from surefoot.policy.surrogate import Surrogate
 from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.policy.view import View
@@ -180,7 +180,7 @@ def _cloud(domain: Domain, centers: Array, radius: Array, rng: np.random.Generat
 class Purchased:
     """A start whose measurements have a price: before the scale of the values is known, the most precise fidelity."""
 
-    def __init__(self, start: Start, prices: Prices) -> None:
+    def __init__(self, start: InitialDesign, prices: Prices) -> None:
         self.start, self.prices = start, prices
 
     def propose(self, view: View) -> Proposal | None:

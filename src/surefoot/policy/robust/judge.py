@@ -30,14 +30,14 @@ from surefoot.policy.robust.worst_case import lowest, maximin
 from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.policy.view import View
 
-__all__ = ["FINE", "Judge", "Judged", "RegionJudge", "SetJudge", "judge_of", "judged", "report", "robust_bounds"]
+__all__ = ["FINE", "Judged", "RegionJudge", "SetJudge", "WorstCases", "judge_of", "judged", "report", "robust_bounds"]
 
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array, Array]
 FINE = {"count": 128, "keep": 8, "iterations": 40}  # of the search for the adversary's choice on a box
 
 
-class Judge(Protocol):
+class WorstCases(Protocol):
     """What knows the worst cases of choices under a belief."""
 
     def bounds(self, belief: Belief, width: float, centers: Any, hints: Array | None = None) -> Bounds:
@@ -174,7 +174,7 @@ class Judged(NamedTuple):
 
 
 def judged(
-    judge: Judge,
+    judge: WorstCases,
     belief: Belief,
     width: float,
     centers: Sequence[Any],
@@ -206,7 +206,7 @@ def judged(
     return Judged(distinct[best], float(shown[best]), float(mean[best]), float(upper[best]))
 
 
-def report(judge: Judge, found: Judged, rule: str) -> Recommendation:
+def report(judge: WorstCases, found: Judged, rule: str) -> Recommendation:
     """Return a center and what is known of its worst case as a recommendation; ``rule`` says it in words."""
     answer = judge.answer(found.center)
     return Recommendation(**answer, mean=found.mean, lower=found.lower, upper=found.upper, rule=rule)

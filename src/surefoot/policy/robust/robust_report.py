@@ -119,8 +119,9 @@ class RobustReport(Policy):
             self.judge = judge_of(perturbation.on(policy.domain))
         except Meaningless as error:
             raise NotSupported(str(error)) from None
-        for ability in ("parallel", "context", "steps", "fidelities"):
-            setattr(self, ability, getattr(policy, ability))
+        # It can do what the policy inside can.
+        vars(self).update(parallel=policy.parallel, context=policy.context, steps=policy.steps)
+        vars(self).update(fidelities=policy.fidelities)
         self.epochs = policy.epochs  # hosts end a run there
         # A belief that sees more than the point (an epoch beside it) cannot be asked about points alone.
         seen = policy.inputs(policy.domain.decode(policy.domain.lower[None])).shape[1]

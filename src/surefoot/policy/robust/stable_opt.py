@@ -45,7 +45,7 @@ from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.domain.ranking import argmax
 from surefoot.domain.sets import Region, Sets
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import check_domain
+from surefoot.loop.options import check_domain
 from surefoot.loop.types import Proposal, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.acquisition import BeliefScore

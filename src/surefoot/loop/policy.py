@@ -444,7 +444,7 @@ class Policy(Record):
         Each measured stop of a move is one of them.
         """
         X, y, noise = self.trials.data()
-        return X, -y if self.direction == "minimize" else y, noise
+        return X.copy(), -y if self.direction == "minimize" else y.copy(), noise.copy()
 
     @property
     def spares_pending(self) -> bool:

@@ -97,8 +97,7 @@ class Rows:
 
     def span(self, runs: int) -> int:
         """Return how many rows the first successful measurements fill."""
-        good = [o for o in self.trials.observations if not o.failed][:runs]
-        return sum(value is not None for o in good for _, value in o.stops())
+        return self.trials.span(runs)
 
     @property
     def successes(self) -> int:

@@ -19,7 +19,7 @@ HOME = str(Path(surefoot.__file__).parent)
 
 
 def followed(act: Callable[[], Any]) -> tuple[int, int, int]:
-    """Return how many functions of Surefoot one call runs, in how many files, and how often it goes from file to file."""
+    """Return how many functions of Surefoot one call runs, in how many files, and how often it changes the file."""
     functions: set[Any] = set()
     crossings = 0
 

@@ -50,8 +50,6 @@ class ModelOptions(Options, total=False):
     ``gp`` is used as it is (your units, no refit unless it says so); None means ``GP.automatic(domain)``. ``initial``
     is the number of Sobol points before the rule takes over: 0 with a given ``gp``, else max(3, d + 1); points told
     unasked count. ``confidence`` is that of the reported bounds, and of the policy's width where it has one.
-
-    >>> options: ModelOptions = {"initial": 5, "confidence": 0.9}
     """
 
     gp: GP | None

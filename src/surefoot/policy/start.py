@@ -18,10 +18,7 @@ Array = NDArray[np.float64]
 
 
 class InitialDesign(Protocol):
-    """What is measured before the rule takes over.
-
-    >>> start: InitialDesign = SobolStart(3)
-    """
+    """What is measured before the rule takes over."""
 
     def propose(self, view: View, /) -> Proposal | None:
         """Return what to measure first; None: the rule takes over."""

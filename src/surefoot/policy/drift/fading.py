@@ -138,6 +138,7 @@ class FadingSurrogate(Surrogate):
         if self._known is None or self._known_by != (at, first):
             # Where a live policy factorized follows from the count alone: a rebuilt one does the same arithmetic.
             last = (at or 0) if first == base else first + memory
+            # μ̃ and σ̃ of (5.3) and (5.4)
             self._known = DriftingPosterior(self.fit(at), *self.rows.table(self.clock.between(first, last)))
             self._known_by = (at, first)
         X, y, noise = self.rows.table(self.clock.between(first + self._known.n, count))

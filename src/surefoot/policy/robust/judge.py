@@ -109,9 +109,9 @@ class RegionJudge:
         return float(values[0]), Z
 
     def best(
-        self, view: View, belief: Belief, width: float, hints: Array | None, shut: Array | None = None
+        self, view: View, belief: Belief, width: float, hints: Array | None, exclude: Array | None = None
     ) -> tuple[Array, float]:
-        """Return argmax_x min_δ of the upper bound, and this bound; centers ``shut`` (k, d) are left out."""
+        """Return argmax_x min_δ of the upper bound, and this bound; centers ``exclude`` (k, d) are left out."""
         known = view.incumbents(belief)
         seeds = [] if known is None else [self.region.center_of(known)]
         chosen = [query.note["center"] for query in view.trials.queries if "center" in query.note]
@@ -123,7 +123,7 @@ class RegionJudge:
             rng=view.stream("maximize", view.step),
             seeds=np.vstack(seeds) if seeds else None,
             hints=hints,
-            exclude=shut,
+            exclude=exclude,
         )
         return x, value
 

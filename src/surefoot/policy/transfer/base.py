@@ -189,8 +189,6 @@ class TransferOptions(ModelOptions, total=False):
     """Keyword arguments that every policy with earlier tasks takes, besides :class:`ModelOptions`.
 
     All are explained on this module's page.
-
-    >>> options: TransferOptions = {"share_hyperparameters": True, "max_points": 64}
     """
 
     head_start: int
@@ -205,10 +203,6 @@ class TransferPolicy(ModelPolicy):
     ----------
     models : TaskModels
         The earlier tasks and what they predict.
-
-    >>> from surefoot import RGPE
-    >>> issubclass(RGPE, TransferPolicy)
-    True
     """
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)

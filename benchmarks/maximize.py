@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from surefoot.belief.gp import GP
 from surefoot.domain import Box
 from surefoot.domain import search as search
-from surefoot.policy.base import PosteriorScore
+from surefoot.policy.acquisition import BeliefScore
 from surefoot.policy.improvement import LogImprovement
 from surefoot_lab.problems import ackley, branin, hartmann6, levy
 
@@ -30,7 +30,7 @@ from surefoot_lab.problems import ackley, branin, hartmann6, levy
 class Timed:
     """Counts the time that a score takes."""
 
-    def __init__(self, score: PosteriorScore) -> None:
+    def __init__(self, score: BeliefScore) -> None:
         self.score, self.seconds = score, 0.0
 
     def __call__(self, E: np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ class Timed:
         return out
 
 
-def one_by_one(score: PosteriorScore, box: Box, starts: np.ndarray) -> float:
+def one_by_one(score: BeliefScore, box: Box, starts: np.ndarray) -> float:
     lower, width = box.lower, box.extent()
 
     def negative(t: np.ndarray) -> tuple[float, np.ndarray]:
@@ -65,7 +65,7 @@ def compare(name: str, problem, n: int, repetitions: int = 10) -> None:
         X = box.design(n, rng)
         y = problem(X)
         posterior = GP.automatic(box).fit(X, y, rng=rng).condition(X, y)
-        score = PosteriorScore(posterior, LogImprovement(float(posterior.mean(X).max()), 1e-10))
+        score = BeliefScore(posterior, LogImprovement(float(posterior.mean(X).max()), 1e-10))
         seeds = X[np.argsort(-y)[:3]]
         search.maximize(score, box, rng=rng, seeds=seeds)  # warm
 

@@ -27,6 +27,8 @@ from peers import threads
 from surefoot import GP, SE, Ball, Box, Candidates, StableOpt, WeightedBox, widths
 from surefoot.domain.minfilter import box_minimum
 from surefoot.domain.sets import Filtered
+from surefoot.policy.robust.judge import SetJudge
+from surefoot.policy.robust.stable_opt import AmongSets
 from surefoot_lab.experiments.stableopt._polynomial import BOUNDS, points, polynomial
 
 SIDES = np.array(BOUNDS)
@@ -88,7 +90,7 @@ def step(measurements: int, repeats: int) -> str:
         alone = median_of(lambda sets=sets: sets.minimum(values), repeats if name != "loop" else 5)
         gp = GP(SE([0.97, 1.09], variance=206.0**2), noise=0.01)
         policy = StableOpt(domain, perturbation=Ball(0.5), gp=gp, width=widths.Constant(2.0), seed=0)
-        policy._reach = sets
+        policy.rule = AmongSets(SetJudge(sets), policy.width, policy.side)
         for i in rng.choice(len(grid), measurements, replace=False):
             policy.tell(grid[i], values[i])
         policy.cancel(policy.ask())

@@ -25,7 +25,7 @@ class OneFifth(Policy):
 
     def _choose(self, step, context):
         rng = self.stream("mutation", step)
-        measured, values, _ = self._data()  # higher is better here, whatever the direction
+        measured, values, _ = self.trials.data()  # higher is better here, whatever the direction
         if not len(values):
             return Proposal(self.domain.sample(1, rng)[0])
         best = np.maximum.accumulate(values)

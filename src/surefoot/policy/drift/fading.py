@@ -174,8 +174,9 @@ class FadingGrid(FadingSurrogate):
 
     @contextlib.contextmanager
     def hallucinated(self, noises: Sequence[float | None] | None = None) -> Iterator[Belief]:
+        belief = self._speak(imagine=True)
         try:
-            yield self._speak(imagine=True)
+            yield belief
         finally:
             self._known.undo(self._known.marks)
 
@@ -221,7 +222,7 @@ class FadingGrid(FadingSurrogate):
     def _take(self, chosen: Sequence[Measurement]) -> None:
         for made in chosen:
             self._known.append(cast(int, made.row), made.value, made.noise, time=made.time)
-        self._next += len(chosen)
+            self._next += 1
 
     def posterior(self) -> Posterior:
         latest = self.rows.latest(self.memory or MEMORY)

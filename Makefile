@@ -15,7 +15,7 @@ comma  := ,
 environment = $(PYTHON) -m venv $(1) && $(1)/bin/$(INSTALL) -c $(2) $(3) pytest pytest-cov && touch $@
 # One BLAS thread each: two test workers share the machine.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-# Without compiled modules every server and every command that a test starts would compile the library anew.
+# Tests that are compiled once need half the time to be collected again, whatever the shell says of __pycache__.
 unexport PYTHONDONTWRITEBYTECODE
 
 # `make coverage` measures each suite on its own; otherwise nothing is measured, which saves a third of the time.

@@ -15,11 +15,7 @@ from surefoot import cli
 from surefoot.cli.audit import BROKEN, audit, available
 from surefoot.private.audit import AUDITS
 
-SETTINGS = [
-    pytest.param(0.5, 1e-3, marks=pytest.mark.slow),
-    (1.0, 1e-2),
-    pytest.param(3.0, 1e-3, marks=pytest.mark.slow),
-]
+SETTINGS = [(1.0, 1e-2), *(pytest.param(epsilon, 1e-3, marks=pytest.mark.slow) for epsilon in (0.5, 3.0))]
 
 
 def command(*words, monkeypatch):

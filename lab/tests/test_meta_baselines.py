@@ -30,6 +30,7 @@ class WithTasks(PolicyContract):
         return super().make(kind, **{"tasks": tasks, **options})
 
 
+@pytest.mark.slow
 class TestMTBO(WithTasks):
     policy = MTBO
     length = 4

@@ -30,6 +30,7 @@ class TestFiles:
     def test_workers_share_a_study(self, where, tmp_path):
         run(where, workers=2, each=5, folder=tmp_path)
 
+    @pytest.mark.parametrize("where", [pytest.param("sqlite", marks=pytest.mark.slow), "journal"], indirect=True)
     def test_a_killed_worker_leaves_a_study_that_goes_on(self, where, tmp_path):
         kill_in_mid_trial(where, tmp_path)
 

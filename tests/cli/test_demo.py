@@ -146,9 +146,8 @@ module.demo(trials=6, seed=1, out=sys.argv[1], console=Console(file=io.StringIO(
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "runs"), [("journal.jsonl", 2), pytest.param("earlier/odd-or-even.jsonl", 1, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "runs"), [("journal.jsonl", 2), ("earlier/odd-or-even.jsonl", 1)])
 def test_a_killed_demo_goes_on_where_it_was(name, runs, tmp_path, storage, folder):
     """In the middle of the search, and in the middle of an earlier study: the end is the same as without."""
     killed = tmp_path / "killed"

@@ -341,7 +341,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(
-    "kind", ["function", pytest.param("generator", marks=pytest.mark.slow), "generator, last value"]
+    "kind", ["function", *(pytest.param(kind, marks=pytest.mark.slow) for kind in list(KINDS)[1:])]
 )
 def test_a_killed_run_that_is_resumed_makes_the_same_trials_as_an_uninterrupted_one(kind, folder):
     words, kills = KINDS[kind]

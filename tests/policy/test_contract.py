@@ -100,12 +100,22 @@ class TestMinimumRegretSearchAtAPoint(PolicyContract):
     options = {"version": "point"}
 
 
-class TestStableOpt(PolicyContract):
+class CostlyInBoxes(PolicyContract):
+    """Policies that search a box within a box: what wraps them asks for dozens of queries, in boxes only when slow."""
+
+    @pytest.mark.parametrize(
+        "kind", ["Candidates", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("Box", "Space"))]
+    )
+    def test_inside_another_policy_it_asks_the_very_same(self, kind, tmp_path):
+        super().test_inside_another_policy_it_asks_the_very_same(kind, tmp_path)
+
+
+class TestStableOpt(CostlyInBoxes):
     policy = StableOpt
     options = {"perturbation": Ball(0.6)}
 
 
-class TestMaxiMinGPUCB(PolicyContract):
+class TestMaxiMinGPUCB(CostlyInBoxes):
     policy = MaxiMinGPUCB
 
     def build(self, domain, **options):

@@ -59,7 +59,7 @@ def later(server: Server, token: str) -> None:
         client.studies()[0].tell([0.6], 2.0)
 
 
-@pytest.mark.parametrize("way", ["sqlite3", "python"])
+@pytest.mark.parametrize("way", [pytest.param("sqlite3", marks=pytest.mark.slow), "python"])
 def test_backup_and_restore_of_sqlite(way, tmp_path):
     if way == "sqlite3" and shutil.which("sqlite3") is None:
         pytest.skip("sqlite3, the program, is not installed")

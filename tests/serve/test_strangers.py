@@ -165,7 +165,7 @@ class TestBodies:
 
 class TestConnections:
     # Finding 4 of the review of 0.1.0
-    @pytest.mark.parametrize("database", ["sqlite", "postgres"])
+    @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
     def test_half_open_connections_and_half_sent_heads_keep_nobody_out(self, database, tmp_path, request):
         """Four hundred on which nothing arrives, a thousand with half a head, where 256 descriptors are allowed."""
         url = f"sqlite:///{tmp_path / 'service.db'}"

@@ -32,7 +32,7 @@ from surefoot.attack.latent_search import RandomLatentSearch
 from surefoot.attack.robustness import Summary
 from surefoot.attack.square_attack import SquareAttack
 from surefoot.cli.attack_images import LAYOUTS, Pictures, fingerprint, read_images
-from surefoot.cli.attack_report import Record, write_report
+from surefoot.cli.attack_report import AttackRecord, write_report
 from surefoot.cli.options import PATH, offer, out, quiet, seed
 from surefoot.cli.target import find
 from surefoot.loop.durable import Appended, write_atomically
@@ -211,7 +211,7 @@ def instances_of(
 
 def _run(
     box: BlackBox, pictures: Pictures, todo: Sequence[Instance], how: Attack, ball: NormBall, budget: int, seed: int,
-    folder: Path, done: dict[int, Record], screen: Console | None,
+    folder: Path, done: dict[int, AttackRecord], screen: Console | None,
 ) -> None:  # fmt: skip
     if not todo:
         return
@@ -229,7 +229,7 @@ def _run(
         def keep(i: int, result: AttackResult) -> None:
             instance = todo[i]
             best = float(result.trace.max()) if len(result.trace) else math.nan
-            record = Record(
+            record = AttackRecord(
                 number=instance.number,
                 name=pictures.names[instance.image],
                 label=instance.label,
@@ -261,7 +261,7 @@ def _run(
         )
 
 
-def _begin(folder: Path, settings: Mapping[str, Any], resume: bool) -> tuple[dict[int, Record], int]:
+def _begin(folder: Path, settings: Mapping[str, Any], resume: bool) -> tuple[dict[int, AttackRecord], int]:
     """What is done already, and the queries that were spent; refuses to mix two runs."""
     log, note = folder / "attacks.jsonl", folder / "settings.json"
     if not resume:
@@ -280,7 +280,7 @@ def _begin(folder: Path, settings: Mapping[str, Any], resume: bool) -> tuple[dic
     whole, torn = lines[:-1], lines[-1:] != [""] and bool(lines)
     if torn:  # the power went while the last line was written: that attack is made again
         write_atomically(log, "".join(f"{line}\n" for line in whole))
-    records = [Record.from_json(line) for line in whole]
+    records = [AttackRecord.from_json(line) for line in whole]
     report = folder / "report.json"  # not there after a crash: then what the finished attacks took is all that is known
     known = sum(record.queries for record in records)
     spent = json.loads(report.read_text(encoding="utf-8"))["queries"] if report.exists() else known

@@ -21,7 +21,7 @@ from surefoot.loop.journal import write_atomically
 from surefoot.report.attack import image_grid, robustness_page, success_curves
 from surefoot.report.settings import environment
 
-__all__ = ["PURPOSE", "Record", "write_report"]
+__all__ = ["PURPOSE", "AttackRecord", "write_report"]
 
 PURPOSE = (
     "A test of robustness, for models that one is entitled to test: one's own, or one whose owner has asked for it. "
@@ -31,10 +31,10 @@ SHOWN = 12  # pairs of images in the report
 
 
 @dataclass(frozen=True)
-class Record:
+class AttackRecord:
     """One attack that was made.
 
-    >>> Record(0, "a.png", 7, 8, True, 12, 0, 5, 0.3, 1.5).success
+    >>> AttackRecord(0, "a.png", 7, 8, True, 12, 0, 5, 0.3, 1.5).success
     True
     """
 
@@ -54,14 +54,14 @@ class Record:
         return json.dumps(vars(self), ensure_ascii=False, allow_nan=False)
 
     @classmethod
-    def from_json(cls, line: str) -> Record:
+    def from_json(cls, line: str) -> AttackRecord:
         """Rebuild a record from :meth:`to_json`."""
         return cls(**json.loads(line))
 
 
 def write_report(
     folder: Path, settings: Mapping[str, Any], pictures: Pictures, answers: NDArray[np.intp],
-    planned: int, done: Mapping[int, Record], queries: int, picture: bool, quiet: bool, screen: Console,
+    planned: int, done: Mapping[int, AttackRecord], queries: int, picture: bool, quiet: bool, screen: Console,
 ) -> Summary | None:  # fmt: skip
     """Write ``report.json`` and ``report.html`` about the attacks that are done, tell what is in them, and sum it up.
 
@@ -75,7 +75,7 @@ def write_report(
         The images, and the model's answers for them as they are (n,).
     planned : int
         Attacks that are to be made in all.
-    done : mapping from number to Record
+    done : mapping from number to AttackRecord
         Those that were.
     queries : int
         Images that the model was asked about in all, also by attacks that were cut short.
@@ -84,7 +84,7 @@ def write_report(
 
     >>> import io, tempfile
     >>> pictures = Pictures(np.zeros((1, 4, 4)), ["0"], None)
-    >>> done = {0: Record(0, "0", 1, None, False, 9, 0, 5, 0.1, -2.0)}
+    >>> done = {0: AttackRecord(0, "0", 1, None, False, 9, 0, 5, 0.1, -2.0)}
     >>> settings = {"model": "m:f", "method": "square", "budget": 9}
     >>> summary = write_report(Path(tempfile.mkdtemp()), settings, pictures, np.array([1]), 1, done, 10, False, True,
     ...                        Console(file=io.StringIO()))
@@ -119,8 +119,8 @@ def write_report(
 
 
 def _page(
-    folder: Path, facts: Mapping[str, Any], summary: Summary | None, pictures: Pictures, records: Sequence[Record],
-    picture: bool, screen: Console, quiet: bool,
+    folder: Path, facts: Mapping[str, Any], summary: Summary | None, pictures: Pictures,
+    records: Sequence[AttackRecord], picture: bool, screen: Console, quiet: bool,
 ) -> str:  # fmt: skip
     figures = []
     if picture and summary is not None:
@@ -154,7 +154,7 @@ def _page(
     )
 
 
-def _gallery(folder: Path, pictures: Pictures, records: Sequence[Record]) -> tuple[Any, str]:
+def _gallery(folder: Path, pictures: Pictures, records: Sequence[AttackRecord]) -> tuple[Any, str]:
     """Some attacks, successes first, evenly over all of them."""
     ranked = sorted(records, key=lambda record: (not record.success, record.number))
     part = [record for record in ranked if record.success] or ranked

@@ -39,7 +39,7 @@ from surefoot.federated.simulation import simulate, synthetic_family
 from surefoot.loop.durable import write_atomically
 from surefoot.report.federation import draw
 
-__all__ = ["Outcome", "federate", "plan", "start_flower"]
+__all__ = ["Simulated", "federate", "plan", "start_flower"]
 
 Array = NDArray[np.float64]
 Tick = Callable[[], None]
@@ -51,7 +51,7 @@ FAINT = 0.5  # signal over noise below which a query that follows a broadcast is
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Simulated:
     """What a simulated federation did.
 
     Attributes
@@ -65,7 +65,7 @@ class Outcome:
     curves : mapping of method to array of shape (runs, rounds + 1)
         A mean over agents, after the initial points and after each round.
 
-    >>> Outcome("synthetic", FederationPlan(agents=9, rounds=1), "regret", {"TS": np.zeros((1, 2))}).measure
+    >>> Simulated("synthetic", FederationPlan(agents=9, rounds=1), "regret", {"TS": np.zeros((1, 2))}).measure
     'regret'
     """
 
@@ -116,7 +116,7 @@ def federate(
     quiet: bool = False,
     console: Console | None = None,
     **constants: Any,
-) -> Outcome:
+) -> Simulated:
     """Simulate a federation, print what it did and what it cost, write both and a picture, and return it.
 
     Its arguments are the options, and the constants of a :class:`~surefoot.federated.plan.FederationPlan`.
@@ -164,7 +164,7 @@ def federate(
             bar.update(task, description=name)
             run = _fields if fields else _synthetic
             curves[name] = run(made, runs, seed, options, lambda: bar.advance(task))
-    outcome = Outcome(chosen, made, "1 − AUC" if fields else "simple regret", curves)
+    outcome = Simulated(chosen, made, "1 − AUC" if fields else "simple regret", curves)
     files = _write(outcome, Path(out), screen, picture, quiet)
     if quiet:
         say(screen, json.dumps(_facts(outcome), ensure_ascii=False))
@@ -271,7 +271,7 @@ def _no_warnings() -> Any:
     return warnings.catch_warnings(action="ignore")
 
 
-def _facts(outcome: Outcome) -> dict[str, Any]:
+def _facts(outcome: Simulated) -> dict[str, Any]:
     return {
         "data": outcome.data,
         "measure": outcome.measure,
@@ -281,7 +281,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _write(outcome: Outcome, folder: Path, screen: Console, picture: bool, quiet: bool) -> list[Path]:
+def _write(outcome: Simulated, folder: Path, screen: Console, picture: bool, quiet: bool) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(_facts(outcome), indent=1, ensure_ascii=False)
     write_atomically(folder / "federation.json", text + "\n")
@@ -297,7 +297,7 @@ def _write(outcome: Outcome, folder: Path, screen: Console, picture: bool, quiet
     return files
 
 
-def _tell(screen: Console, outcome: Outcome, files: list[Path]) -> None:
+def _tell(screen: Console, outcome: Simulated, files: list[Path]) -> None:
     made = outcome.plan
     runs = next(iter(outcome.curves.values())).shape[0]
     say(screen, f"{made.agents} agents, {made.rounds} rounds, {outcome.data} data, {runs} run{'s' * (runs > 1)}")

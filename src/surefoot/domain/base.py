@@ -196,6 +196,11 @@ class Domain(ABC):
         """
         raise ValueError("the points of a continuous domain cannot be listed")
 
+    @property
+    def uneven(self) -> bool:
+        """Whether moves may differ in what they cost, so that a route could be chosen by it."""
+        return False
+
     def row_of(self, x: Array) -> int | None:
         """Return the row of a point where points are listed, else None."""
         return None

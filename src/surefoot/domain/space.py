@@ -183,7 +183,7 @@ class Space(Domain):
         >>> Space(a=Int(0, 3), b=Choice(["u", "v"])).neighbors([1.0, 0.0]).tolist()
         [[0.0, 0.0], [2.0, 0.0], [1.0, 1.0]]
         """
-        here = self.validate(x)
+        here = np.asarray(x, dtype=np.float64)
         moves = [(i, value) for i, _, p in self._axes for value in p.steps(float(here[i]), rng)]
         X = np.tile(here, (len(moves), 1))
         for row, (i, value) in zip(X, moves, strict=True):

@@ -49,7 +49,8 @@ from surefoot.games.reasoning import Profile
 from surefoot.games.rounds import Round
 from surefoot.games.strategies import RandomStrategy, Strategy, Tracker
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.policy import OMITTED, Options, Point, Policy, Proposal, check_domain
+from surefoot.loop.options import Options, check_domain
+from surefoot.loop.policy import OMITTED, Point, Policy, Proposal
 from surefoot.loop.state import storable
 from surefoot.loop.streams import stream
 from surefoot.loop.types import Observation, Outcome, Query, Recommendation
@@ -263,7 +264,7 @@ class Player(Policy):
         known = self._find(query) if isinstance(query, (Query, int, np.integer)) else None
         if known is None:
             x = self.domain.validate(query)
-            known = self._waiting_at(x) if not watched else None
+            known = self.trials.waiting_at(x) if not watched else None
         else:
             x = known.x
         if value is OMITTED:

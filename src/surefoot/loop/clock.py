@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -116,6 +117,11 @@ class Clock:
         if latest is not None and given < latest:
             raise ValueError(f"time runs backwards: asked for time {given} after time {latest}")
         return float(given)
+
+    def dated(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what an ask was given, with its time; from now on that is the one spoken of."""
+        self.now = self.at(context.get("time"))
+        return {**context, "time": self.now}
 
     def speak_of(self, given: float | None = None) -> None:
         """Speak of a time that is not over, by default the latest; of 0 before the first."""

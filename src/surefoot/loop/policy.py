@@ -28,13 +28,13 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, whole
-from surefoot.domain import Box, Candidates, Domain, Paths, Space
+from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.errors import NoData, NotSupported, PendingQuery
 from surefoot.loop.clock import Clock
 from surefoot.loop.direction import DIRECTIONS, turned
@@ -42,6 +42,7 @@ from surefoot.loop.durable import uninterrupted
 from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
 from surefoot.loop.journal import Journal
 from surefoot.loop.journey import Journey
+from surefoot.loop.options import Options, check_domain
 from surefoot.loop.record import Record
 from surefoot.loop.trials import Place, Trials
 from surefoot.loop.types import Advice, Observation, Outcome, Proposal, Query, Recommendation
@@ -56,22 +57,6 @@ Point = Sequence[float] | Array | Mapping[str, Any]
 T = TypeVar("T")
 OMITTED = object()
 """Stands for a value that :meth:`Policy.tell` was not given; None is a failed run."""
-
-
-class Options(TypedDict, total=False):
-    """Keyword arguments that every policy takes.
-
-    ``direction`` says which way is better, ``"maximize"`` or ``"minimize"``; ``seed`` names all random draws (None:
-    drawn once and stored); ``repeats=False`` never asks for a measured point again; ``journal`` is a path, or a
-    :class:`Journal`, in which every event is durable before the call returns.
-
-    >>> options: Options = {"seed": 3, "repeats": False}
-    """
-
-    direction: str
-    seed: int | None
-    repeats: bool
-    journal: str | os.PathLike[str] | Journal | None
 
 
 class Policy(Record):
@@ -142,11 +127,11 @@ class Policy(Record):
     ) -> None:
         super().__init__(seed=seed, journal=journal)
         check_domain(domain, self.domains, type(self).__name__)
-        if isinstance(domain, Paths) and not repeats:
+        if domain.travels and not repeats:
             raise NotSupported("on Paths a vehicle may have to pass a place again: repeats=False cannot be promised")
         if not isinstance(repeats, (bool, np.bool_)):
             raise TypeError(f"repeats must be True or False, got {repeats!r}")
-        if isinstance(domain, Paths) and domain.uneven and not self.weighs_costs:
+        if domain.uneven and not self.weighs_costs:
             warnings.warn(
                 f"{type(self).__name__} does not weigh what moves cost: query.cost says it, the route does not depend "
                 "on it (MacroGPO(toll=...) weighs it; Paths(cost=0.0) says that none is meant)",
@@ -236,7 +221,7 @@ class Policy(Record):
         if n is not None and (not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1):
             raise ValueError(f"ask(n) needs a positive whole number, got {n!r}")
         count = 1 if n is None else int(n)
-        alone = not self.parallel or isinstance(self.domain, Paths)  # a vehicle is at one place at a time
+        alone = not self.parallel or self.domain.travels  # a vehicle is at one place at a time
         if alone and (self._pending or count > 1):
             waiting = (
                 f"tell or cancel query {next(iter(self._pending))} first" if self._pending else "ask for one at a time"
@@ -246,8 +231,8 @@ class Policy(Record):
         before, written = len(self._queries), len(self._events)
         try:
             for _ in range(count):
-                given = self._dated(context)
-                query = self._query(self._choose(len(self._queries), given), given)
+                given = context if self.clock is None else self.clock.dated(context)
+                query = self.trials.query_of(self._choose(len(self._queries), given), given)
                 self._queries.append(query)
                 self._pending[query.id] = query
             queries = self._queries[before:]
@@ -261,43 +246,8 @@ class Policy(Record):
             raise
         return queries[0] if n is None else queries
 
-    def _dated(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What an ask was given, with its time where there is a clock."""
-        if self.clock is None:
-            return context
-        self.clock.now = self.clock.at(context.get("time"))
-        return {**context, "time": self.clock.now}
-
     def _begin(self, count: int) -> None:
         """Prepare for the choice of ``count`` queries; for policies that choose these together."""
-
-    def _query(self, proposal: Proposal, context: Mapping[str, Any]) -> Query:
-        note, cost = proposal.note, proposal.cost
-        if proposal.stops is not None and isinstance(self.domain, Paths):
-            stops = np.asarray(proposal.stops, dtype=np.intp)
-            x = self.domain.points[stops]
-            note = {"stops": stops.tolist(), **note}
-            cost = self.domain.price(self.journey.place, stops) if cost is None and "start" not in note else cost
-        elif proposal.x is None:
-            if proposal.index is None or not isinstance(self.domain, Candidates):
-                raise TypeError("a proposal needs a point, or the index of a candidate")
-            x = self.domain.points[proposal.index]
-        else:
-            x = self.domain.validate(proposal.x)
-        index = proposal.index
-        if index is None and isinstance(self.domain, Candidates):
-            index = self.domain.index_of(x)
-        time = context.get("time")
-        return Query(
-            id=len(self._queries),
-            x=x,
-            index=index,
-            params=self.domain.params(x),
-            fidelity=proposal.fidelity,
-            time=None if time is None else float(time),
-            cost=cost,
-            note=note,
-        )
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -312,7 +262,7 @@ class Policy(Record):
         """
         if isinstance(query, (Query, int, np.integer)):
             known = self._find(query)
-            outcome = self._facing(self._final(known)) if value is OMITTED else as_outcome(value, _stops(known.x))
+            outcome = self._facing(self.trials.last(known)) if value is OMITTED else as_outcome(value, _stops(known.x))
             if known.id in self._told:
                 before = self._facing(self._told[known.id])
                 if before != outcome:
@@ -324,7 +274,7 @@ class Policy(Record):
                 self._apply_told(known.id, known.x, known.index, self._facing(outcome))
             return
         x = self.domain.validate(query)
-        if (waiting := self._waiting_at(x)) is not None:
+        if (waiting := self.trials.waiting_at(x)) is not None:
             self.tell(waiting, value)
             return
         if value is OMITTED:
@@ -335,13 +285,9 @@ class Policy(Record):
             self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
             self._apply_told(None, x, None, self._facing(outcome))
 
-    def _waiting_at(self, x: Array) -> Query | None:
-        """The oldest pending query at exactly this point."""
-        return next((query for query in self._pending.values() if np.array_equal(query.x, x)), None)
-
     def _apply_told(self, id: int | None, x: Array, index: int | None, outcome: Outcome) -> None:
-        if index is None and isinstance(self.domain, Candidates):
-            index = self.domain.index_of(x)
+        if index is None and self.domain.listed:
+            index = self.domain.row_of(x)
         if id is not None:
             self._told[id] = outcome
             self._pending.pop(id, None)
@@ -357,13 +303,6 @@ class Policy(Record):
         if isinstance(query, Query) and not np.array_equal(known.x, query.x):
             raise ValueError(f"query {id} of this policy is at {known.x.tolist()}, not at {query.x.tolist()}")
         return known
-
-    def _final(self, query: Query) -> Outcome:
-        """The outcome of a reported run: its last value."""
-        reports = self._reports.get(query.id)
-        if not reports:
-            raise ValueError(f"query {query.id} needs a value: nothing was reported for it")
-        return Outcome(reports[max(reports)])
 
     def cancel(self, query: Query | int) -> None:
         """Forget a pending query whose worker is gone; nothing is learnt from it."""
@@ -415,16 +354,11 @@ class Policy(Record):
 
     def _best_measured(self) -> Recommendation:
         """The point with the highest mean of its measured values."""
-        X, y, _ = self.trials.data()
-        _, inverse = np.unique(X, axis=0, return_inverse=True)
-        means = np.bincount(inverse.ravel(), weights=y) / np.bincount(inverse.ravel())
-        # Unique rows are sorted; the first *measured* of the best wins, whatever its coordinates.
-        first = int(np.flatnonzero(means[inverse.ravel()] == means.max())[0])
-        return self._recommendation(X[first], mean=float(means.max()), rule="best measured value")
+        x, mean = self.trials.best()
+        return self._recommendation(x, mean=mean, rule="best measured value")
 
     def _recommendation(self, x: Array, **fields: Any) -> Recommendation:
-        index = self.domain.index_of(x) if isinstance(self.domain, (Candidates, Paths)) else None
-        return Recommendation(x=x, index=index, params=self.domain.params(x), **fields)
+        return Recommendation(x=x, index=self.domain.row_of(x), params=self.domain.params(x), **fields)
 
     # -- what only some policies can say: a value for the others ------------------------------------------------------
 
@@ -500,9 +434,9 @@ class Policy(Record):
     @property
     def journey(self) -> Journey:
         """Where the vehicle stands, and what it may still do, on ``Paths``."""
-        if not isinstance(self.domain, Paths):
+        if not self.domain.travels:
             raise NotSupported(f"there is no journey on a {type(self.domain).__name__}, only on Paths")
-        return Journey.of(self.domain, self._queries, self._told)
+        return self.trials.journey
 
     def data(self) -> tuple[Array, Array, Array]:
         """Return points (n, d), values (n,) and noises (n,; NaN where not given) of successful measurements.
@@ -510,7 +444,7 @@ class Policy(Record):
         Each measured stop of a move is one of them.
         """
         X, y, noise = self.trials.data()
-        return X, -y if self.direction == "minimize" else y, noise
+        return X.copy(), -y if self.direction == "minimize" else y.copy(), noise.copy()
 
     @property
     def spares_pending(self) -> bool:
@@ -558,12 +492,3 @@ class Policy(Record):
 def _stops(x: Array) -> int | None:
     """How many values are told for it: None for the one of a point."""
     return len(x) if x.ndim == 2 else None
-
-
-def check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:
-    """Refuse a domain that a policy does not declare."""
-    if not isinstance(domain, allowed):
-        names = ", ".join(kind.__name__ for kind in allowed)
-        if not isinstance(domain, Domain):
-            raise TypeError(f"{who} needs a domain ({names}), got {type(domain).__name__}")
-        raise NotSupported(f"{who} works on {names}, not on {type(domain).__name__}")

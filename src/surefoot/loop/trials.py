@@ -12,7 +12,7 @@ is better.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -23,7 +23,7 @@ from surefoot.domain import Domain, Paths
 from surefoot.errors import Exhausted
 from surefoot.loop.direction import turned
 from surefoot.loop.journey import Journey
-from surefoot.loop.types import Observation, Outcome, Query
+from surefoot.loop.types import Observation, Outcome, Proposal, Query
 
 __all__ = ["Trials"]
 
@@ -71,6 +71,28 @@ class Trials:
     direction: str = "maximize"
     held: Callable[[], list[Observation]] | None = None
 
+    def __post_init__(self) -> None:
+        self._read = 0  # observations that the lists below hold
+        self._failed: list[Observation] = []
+        self._rows: list[int | None] = []  # of the candidates of successful measurements
+        self._ends = [0]  # values of the first 0, 1, 2, ... successful measurements
+        self._values: list[tuple[Array, float, float]] = []  # a point, its value, its noise
+        self._data: tuple[Array, Array, Array] | None = None
+
+    def _collect(self) -> None:
+        """Take in what was told since the last call."""
+        if self._read == len(self.observations):
+            return
+        for o in self.observations[self._read :]:
+            if o.failed:
+                self._failed.append(o)
+                continue
+            noise = np.nan if o.outcome.noise is None else o.outcome.noise
+            self._values += [(x, y, noise) for x, y in o.stops() if y is not None]
+            self._rows.append(o.index)
+            self._ends.append(len(self._values))
+        self._read, self._data = len(self.observations), None
+
     def facing(self, value: T) -> T:
         """Return what a rule sees of something told, or a user of something found: the way is the same."""
         faced: T = turned(value) if self.direction == "minimize" else value
@@ -79,14 +101,21 @@ class Trials:
     @property
     def successes(self) -> int:
         """How many measurements did not fail."""
-        return sum(not o.failed for o in self.observations)
+        self._collect()
+        return len(self._ends) - 1
+
+    def span(self, successes: int) -> int:
+        """Return how many values the first successful measurements brought."""
+        self._collect()
+        return self._ends[min(successes, len(self._ends) - 1)]
 
     @property
     def failures(self) -> list[Observation]:
         """The failed runs that are still held against their points."""
         if self.held is not None:
             return self.held()
-        return [o for o in self.observations if o.failed]
+        self._collect()
+        return list(self._failed)
 
     @property
     def unknown(self) -> list[Place]:
@@ -100,12 +129,61 @@ class Trials:
     @property
     def rows(self) -> NDArray[np.intp]:
         """The candidates that were measured successfully, one entry for each measurement."""
-        return np.array([o.index for o in self.observations if not o.failed], dtype=np.intp)
+        self._collect()
+        return np.array(self._rows, dtype=np.intp)
 
     @property
     def journey(self) -> Journey:
         """Where the vehicle stands on ``Paths``."""
         return Journey.of(cast(Paths, self.domain), self.queries, self.told)
+
+    def query_of(self, proposal: Proposal, context: Mapping[str, Any]) -> Query:
+        """Return the next query, made of a proposal; it is not among :attr:`queries` yet."""
+        domain, note, cost = self.domain, proposal.note, proposal.cost
+        if proposal.stops is not None and domain.travels:
+            stops = np.asarray(proposal.stops, dtype=np.intp)
+            x = domain.enumerate()[stops]
+            note = {"stops": stops.tolist(), **note}
+            if cost is None and "start" not in note:
+                journey = self.journey
+                cost = journey.domain.price(journey.place, stops)
+        elif proposal.x is not None:
+            x = domain.validate(proposal.x)
+        elif proposal.index is not None and domain.listed:
+            x = domain.enumerate()[proposal.index]
+        else:
+            raise TypeError("a proposal needs a point, or the index of a candidate")
+        time = context.get("time")
+        return Query(
+            id=len(self.queries),
+            x=x,
+            index=domain.row_of(x) if proposal.index is None and domain.listed else proposal.index,
+            params=domain.params(x),
+            fidelity=proposal.fidelity,
+            time=None if time is None else float(time),
+            cost=cost,
+            note=note,
+        )
+
+    def waiting_at(self, x: Array) -> Query | None:
+        """Return the oldest pending query at exactly this point."""
+        return next((query for query in self.pending.values() if np.array_equal(query.x, x)), None)
+
+    def last(self, query: Query) -> Outcome:
+        """Return the outcome of a reported run: its last value."""
+        reports = self.reports.get(query.id)
+        if not reports:
+            raise ValueError(f"query {query.id} needs a value: nothing was reported for it")
+        return Outcome(reports[max(reports)])
+
+    def best(self) -> tuple[Array, float]:
+        """Return the point with the highest mean of its measured values, and that mean."""
+        X, y, _ = self.data()
+        _, inverse = np.unique(X, axis=0, return_inverse=True)
+        means = np.bincount(inverse.ravel(), weights=y) / np.bincount(inverse.ravel())
+        # Unique rows are sorted; the first *measured* of the best wins, whatever its coordinates.
+        first = int(np.flatnonzero(means[inverse.ravel()] == means.max())[0])
+        return X[first], float(means.max())
 
     def blocked(self, spared: Callable[[], bool], *, sparing: bool = False) -> list[Place]:
         """Return the points, with their candidate row, that must not be asked now.
@@ -131,10 +209,13 @@ class Trials:
     def data(self) -> tuple[Array, Array, Array]:
         """Return points (n, d), values (n,) and noises (n,; NaN where not given) of successful measurements.
 
-        Each measured stop of a move is one of them.
+        Each measured stop of a move is one of them. The arrays are read-only.
         """
-        noises = [np.nan if o.outcome.noise is None else o.outcome.noise for o in self.observations]
-        told = zip(self.observations, noises, strict=True)
-        good = [(x, y, noise) for o, noise in told if not o.failed for x, y in o.stops() if y is not None]
-        X = np.array([x for x, _, _ in good]).reshape(len(good), self.domain.dimension)
-        return X, np.array([y for _, y, _ in good], dtype=np.float64), np.array([v for *_, v in good], dtype=np.float64)
+        self._collect()
+        if self._data is None:
+            X = np.array([x for x, _, _ in self._values]).reshape(len(self._values), self.domain.dimension)
+            y, noise = (np.array([value[i] for value in self._values], dtype=np.float64) for i in (1, 2))
+            for array in (X, y, noise):
+                array.setflags(write=False)
+            self._data = X, y, noise
+        return self._data

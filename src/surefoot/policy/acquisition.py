@@ -15,13 +15,7 @@ Array = NDArray[np.float64]
 
 
 class Acquisition(Protocol):
-    """A score of a point that depends on its posterior mean and standard deviation only.
-
-    >>> from surefoot.policy.ucb.gp_ucb import UpperBound
-    >>> score: Acquisition = UpperBound(2.0)
-    >>> score.value(np.array([1.0]), np.array([0.5]))
-    array([2.])
-    """
+    """A score of a point that depends on its posterior mean and standard deviation only."""
 
     def value(self, mean: Array, std: Array) -> Array:
         """Return the scores, shape (m,)."""

@@ -30,11 +30,12 @@ from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import Options, Policy
+from surefoot.loop.options import Options
+from surefoot.loop.policy import Policy
 from surefoot.loop.types import Proposal, Recommendation
 from surefoot.loop.widths import Width
 from surefoot.policy.rule import Rule
-from surefoot.policy.start import MoveStart, SobolStart, Start
+from surefoot.policy.start import InitialDesign, MoveStart, SobolStart
 from surefoot.policy.surrogate import Surrogate
 from surefoot.policy.view import View
 
@@ -49,8 +50,6 @@ class ModelOptions(Options, total=False):
     ``gp`` is used as it is (your units, no refit unless it says so); None means ``GP.automatic(domain)``. ``initial``
     is the number of Sobol points before the rule takes over: 0 with a given ``gp``, else max(3, d + 1); points told
     unasked count. ``confidence`` is that of the reported bounds, and of the policy's width where it has one.
-
-    >>> options: ModelOptions = {"initial": 5, "confidence": 0.9}
     """
 
     gp: GP | None
@@ -78,7 +77,7 @@ class ModelPolicy(Policy):
         What is believed about the objective.
     rule : Rule
         How the next point is chosen; set by the constructor of a subclass.
-    start : Start
+    start : InitialDesign
         What is measured before.
 
     >>> from surefoot import Box, GPUCB
@@ -108,7 +107,7 @@ class ModelPolicy(Policy):
         self.confidence = open_unit(confidence, "confidence")
         self.surrogate = Surrogate(self.trials, GP.automatic(domain) if gp is None else gp, self.stream)
         self._until = 0  # the number of queries when the present ask is done
-        self.start: Start = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
+        self.start: InitialDesign = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
 
     @property
     def gp(self) -> GP:

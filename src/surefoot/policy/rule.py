@@ -24,24 +24,14 @@ Array = NDArray[np.float64]
 
 
 class Rule(Protocol):
-    """How the next point is chosen.
-
-    >>> from surefoot.policy.ucb.gp_ucb import UpperConfidence
-    >>> from surefoot.loop.widths import Constant
-    >>> rule: Rule = UpperConfidence(Constant(2.0))
-    """
+    """How the next point is chosen."""
 
     def propose(self, view: View, /) -> Proposal:
         """Return what to measure next."""
 
 
 class Pointwise(ABC):
-    """A rule that maximizes an acquisition.
-
-    >>> from surefoot.policy.ucb.gp_ucb import UpperConfidence
-    >>> issubclass(UpperConfidence, Pointwise)
-    True
-    """
+    """A rule that maximizes an acquisition."""
 
     @abstractmethod
     def acquisition(self, view: View, belief: Belief, ahead: int = 0) -> Acquisition:

@@ -12,16 +12,13 @@ from surefoot.loop.trials import Trials
 from surefoot.loop.types import Proposal
 from surefoot.policy.view import View
 
-__all__ = ["MoveStart", "SobolStart", "Start", "enough"]
+__all__ = ["InitialDesign", "MoveStart", "SobolStart", "enough"]
 
 Array = NDArray[np.float64]
 
 
-class Start(Protocol):
-    """What is measured before the rule takes over.
-
-    >>> start: Start = SobolStart(3)
-    """
+class InitialDesign(Protocol):
+    """What is measured before the rule takes over."""
 
     def propose(self, view: View, /) -> Proposal | None:
         """Return what to measure first; None: the rule takes over."""

@@ -39,10 +39,7 @@ GIVEN_EXACT, FITTED_EXACT = 1e-6, 1e-3
 
 
 class Fitter(Protocol):
-    """How hyper-parameters are found: from data, and a generator that belongs to this fit.
-
-    >>> fitter: Fitter = GP().fit
-    """
+    """How hyper-parameters are found: from data, and a generator that belongs to this fit."""
 
     def __call__(self, X: Array, y: Array, noise: Array | None, /, *, rng: np.random.Generator) -> GP:
         """Return a GP to condition on the data."""
@@ -97,8 +94,7 @@ class Rows:
 
     def span(self, runs: int) -> int:
         """Return how many rows the first successful measurements fill."""
-        good = [o for o in self.trials.observations if not o.failed][:runs]
-        return sum(value is not None for o in good for _, value in o.stops())
+        return self.trials.span(runs)
 
     @property
     def successes(self) -> int:

@@ -31,7 +31,7 @@ from surefoot.loop.widths import Logarithmic, Width
 from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.epochs.runs import RunPolicy, RunRows, automatic_over_epochs
 from surefoot.policy.rule import Rule
-from surefoot.policy.start import Start
+from surefoot.policy.start import InitialDesign
 from surefoot.policy.surrogate import Surrogate
 from surefoot.policy.ucb.gp_ucb import UpperConfidence
 from surefoot.policy.view import View
@@ -42,7 +42,7 @@ __all__ = ["BOCA", "CheapestRun", "CompleteStart"]
 class CompleteStart:
     """Another start, whose runs are complete ones."""
 
-    def __init__(self, start: Start, epochs: int) -> None:
+    def __init__(self, start: InitialDesign, epochs: int) -> None:
         self.start, self.epochs = start, epochs
 
     def propose(self, view: View) -> Proposal | None:

@@ -21,7 +21,8 @@ from surefoot.arguments import whole
 from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.domain.ranking import argmax
 from surefoot.loop.clock import Clock, Measurement
-from surefoot.loop.policy import Options, Policy, Proposal
+from surefoot.loop.options import Options
+from surefoot.loop.policy import Policy, Proposal
 from surefoot.loop.types import Outcome, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.base import ModelOptions, ModelPolicy

@@ -27,7 +27,7 @@ import numpy as np
 
 from surefoot.arguments import whole
 from surefoot.domain import Domain
-from surefoot.loop.policy import Options
+from surefoot.loop.options import Options
 from surefoot.loop.types import Proposal, Query, Recommendation
 from surefoot.policy.epochs.runs import RunPolicy
 from surefoot.policy.search import first_free

@@ -9,7 +9,7 @@ A policy that is added to the library is offered wherever its abilities fit, onc
 'surefoot.TVGPUCB'
 """
 
-from surefoot.cli.which.advice import Answer, advise
+from surefoot.cli.which.advice import Suggestion, advise
 from surefoot.cli.which.dialogue import command, which
 
-__all__ = ["Answer", "advise", "command", "which"]
+__all__ = ["Suggestion", "advise", "command", "which"]

@@ -18,14 +18,14 @@ from typing import Any
 from surefoot.cli.which.programs import compose
 from surefoot.cli.which.table import ENTRIES, QUESTIONS, TABLE, Entry, Question
 
-__all__ = ["Answer", "advise"]
+__all__ = ["Suggestion", "advise"]
 
 _DOMAINS = {"box": "Box", "candidates": "Candidates", "space": "Space"}
 _BY_KEY = {question.key: question for question in QUESTIONS}
 
 
 @dataclass(frozen=True)
-class Answer:
+class Suggestion:
     """What to use, and all that is worth saying about it.
 
     ``alternatives`` are ``use`` and ``when`` of others, ``abilities`` what the class declares, if it is a policy, and
@@ -163,7 +163,7 @@ def _word(question: Question, reply: str) -> str:
 
 def advise(
     answers: Mapping[str, str] | None = None, *, reply: Callable[[Question, Mapping[str, str]], str] | None = None
-) -> Answer:
+) -> Suggestion:
     """Return what to use for these answers.
 
     Parameters
@@ -227,7 +227,7 @@ def _refuse(question: Question, value: str, settled: Mapping[str, str]) -> None:
     raise ValueError(f"the question {question.key!r} does not arise with {said}")
 
 
-def _answer(entry: Entry, answers: Mapping[str, str]) -> Answer:
+def _answer(entry: Entry, answers: Mapping[str, str]) -> Suggestion:
     special, goal, can = _special(answers), answers.get("goal", "best"), _abilities(entry)
     others = [other for other in candidates(_without(answers, "matters")) if other != entry]
     when = {other.use: other.when for other in others[:3]}
@@ -241,7 +241,7 @@ def _answer(entry: Entry, answers: Mapping[str, str]) -> Answer:
     if goal == "region":
         needs.append("threshold=, or fraction= of an unknown maximum")
     package = f"'surefoot[{entry.extra}]'" if entry.extra else "surefoot"
-    return Answer(
+    return Suggestion(
         use=entry.use,
         why=entry.why,
         needs=tuple(needs) or ("a domain, and one number for each measurement; higher is better",),

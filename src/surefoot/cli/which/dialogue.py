@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from surefoot.cli.options import offer
-from surefoot.cli.which.advice import Answer, advise, checked, default, read_answers
+from surefoot.cli.which.advice import Suggestion, advise, checked, default, read_answers
 from surefoot.cli.which.table import ENTRIES, QUESTIONS, Question
 
 __all__ = ["which"]
@@ -37,7 +37,7 @@ def which(
     listing: bool = False,
     console: Console | None = None,
     stdin: TextIO | None = None,
-) -> Answer | None:
+) -> Suggestion | None:
     """Ask what is special about a problem and say which class to use; its arguments are the options.
 
     >>> import io
@@ -121,7 +121,7 @@ def _listing(screen: Console) -> None:
         _choices(question.choices or {entry.word: entry.name for entry in ENTRIES}, screen)
 
 
-def _show(answer: Answer, screen: Console) -> None:
+def _show(answer: Suggestion, screen: Console) -> None:
     screen.print(Text("Use ") + Text(answer.use, style="bold green"), soft_wrap=True)
     _say("", answer.why, screen)
     screen.print()

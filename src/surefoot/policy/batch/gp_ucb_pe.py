@@ -79,7 +79,7 @@ class InformationBonus:
 
     def value(self, mean: Array, std: Array) -> Array:
         """Return the scores, shape (m,)."""
-        return mean + self.of(self._information(std))
+        return mean + self.of(self._information(std))  # eq. 3, point by point
 
     def slopes(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
         """Return the scores and their derivatives in mean and standard deviation."""
@@ -110,7 +110,7 @@ class BatchBound(Together):
             return self.exploration
         width = view.deviations(self.width, belief)
         level, noise = self._levels(view, belief)
-        return self.shrinkage * size * width**2 * 2.0 * level / math.log1p(level / noise)
+        return self.shrinkage * size * width**2 * 2.0 * level / math.log1p(level / noise)  # α_t of the theorem
 
     def _levels(self, view: View, belief: Belief) -> tuple[float, float]:
         """The prior variance s² and the noise variance σ²; averages where the belief is a mixture."""

@@ -76,10 +76,10 @@ class Penalizer:
         """Differences (m, b, e), distances (m, b) and √2 ζ (m, b)."""
         difference = E[:, None, :] - self.centers
         distance = np.linalg.norm(difference, axis=2)
-        return difference, distance, (self.lipschitz * distance + self.shift) / self.std
+        return difference, distance, (self.lipschitz * distance + self.shift) / self.std  # ζ of eq. 7
 
     def __call__(self, E: Array) -> Array:
-        total: Array = log_ndtr(self._terms(E)[2]).sum(axis=1)
+        total: Array = log_ndtr(self._terms(E)[2]).sum(axis=1)  # ½ erfc(−ζ) = Φ(√2 ζ)
         return total
 
     def gradient(self, E: Array) -> tuple[Array, Array]:

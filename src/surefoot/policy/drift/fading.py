@@ -138,6 +138,7 @@ class FadingSurrogate(Surrogate):
         if self._known is None or self._known_by != (at, first):
             # Where a live policy factorized follows from the count alone: a rebuilt one does the same arithmetic.
             last = (at or 0) if first == base else first + memory
+            # μ̃ and σ̃ of (5.3) and (5.4)
             self._known = DriftingPosterior(self.fit(at), *self.rows.table(self.clock.between(first, last)))
             self._known_by = (at, first)
         X, y, noise = self.rows.table(self.clock.between(first + self._known.n, count))
@@ -173,8 +174,9 @@ class FadingGrid(FadingSurrogate):
 
     @contextlib.contextmanager
     def hallucinated(self, noises: Sequence[float | None] | None = None) -> Iterator[Belief]:
+        belief = self._speak(imagine=True)
         try:
-            yield self._speak(imagine=True)
+            yield belief
         finally:
             self._known.undo(self._known.marks)
 
@@ -220,7 +222,7 @@ class FadingGrid(FadingSurrogate):
     def _take(self, chosen: Sequence[Measurement]) -> None:
         for made in chosen:
             self._known.append(cast(int, made.row), made.value, made.noise, time=made.time)
-        self._next += len(chosen)
+            self._next += 1
 
     def posterior(self) -> Posterior:
         latest = self.rows.latest(self.memory or MEMORY)

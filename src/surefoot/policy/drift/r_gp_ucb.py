@@ -60,13 +60,13 @@ def block_length(forgetting: float, kernel: Kernel, dimension: int, horizon: int
     if rate == 0.0:
         return horizon_
     if isinstance(kernel, Matern):
-        c = dimension * (dimension + 1) / (2.0 * kernel.nu + dimension * (dimension + 1))
+        c = dimension * (dimension + 1) / (2.0 * kernel.nu + dimension * (dimension + 1))  # Corollary 5.3.1
         return math.ceil(min(horizon_, 24.0 * math.pow(rate, -1.0 / (4.0 - c))))
     return math.ceil(min(horizon_, 12.0 * math.pow(rate, -0.25)))
 
 
 class BlockRows(TimedRows):
-    """Algorithm 8, line 2: at the beginning of a block all measurements are thrown away.
+    """Algorithm 8, lines 2 and 3: at the beginning of a block all measurements are thrown away.
 
     Parameters
     ----------
@@ -147,13 +147,10 @@ class RGPUCB(ModelPolicy):
     1
     """
 
-    clock: Clock
-
     width: Width
 
     domains = (Box, Candidates, Space)
     context = ("time",)
-    clock: Clock
 
     def __init__(
         self,
@@ -176,9 +173,10 @@ class RGPUCB(ModelPolicy):
         self.block = float(block)
         self.width = given_or(width, usual(domain.size, self.confidence))
         self.clock = Clock(self.trials)
-        self.rows = BlockRows(self.clock, self.block)  # Algorithm 8, line 2
+        self.rows = BlockRows(self.clock, self.block)  # Algorithm 8, lines 2 and 3: reset μ and σ
+        self.rule = UpperConfidence(self.width)  # line 4: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x)
+        # Line 6: μ_t and σ_t, of the samples since the last reset alone.
         self.surrogate = Surrogate(self.trials, self.gp, self.stream, rows=self.rows)
-        self.rule = UpperConfidence(self.width)  # Algorithm 8, line 3: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x)
         self.trials.held = self.rows.held
 
     def posterior(self, *, time: float | None = None) -> Posterior:

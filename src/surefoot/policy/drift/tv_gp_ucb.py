@@ -73,13 +73,10 @@ class TVGPUCB(ModelPolicy):
     ValueError: time runs backwards: asked for time 5 after time 7.0
     """
 
-    clock: Clock
-
     width: Width
 
     domains = (Box, Candidates, Space)
     context = ("time",)
-    clock: Clock
     forecasts = True
 
     def __init__(
@@ -97,11 +94,11 @@ class TVGPUCB(ModelPolicy):
         self.memory = None if memory is None else whole(memory, "memory", 1)
         self.width = given_or(width, usual(domain.size, self.confidence))
         self.clock = Clock(self.trials)
-        self.rule = UpperConfidence(self.width)  # Algorithm 9, line 3: x_t = argmax μ̃_{t−1}(x) + β_t^(1/2) σ̃_{t−1}(x)
+        self.rule = UpperConfidence(self.width)  # Algorithm 9, line 2: x_t = argmax μ̃_{t−1}(x) + β_t^(1/2) σ̃_{t−1}(x)
         self._fading: FadingSurrogate | None = None
         if self._rate == 0.0 and memory is None:
             return  # nothing fades: it is GP-UCB
-        # Algorithm 9, line 5: μ̃ and σ̃ of (5.3) and (5.4), at the time of the ask.
+        # Algorithm 9, line 4: μ̃ and σ̃ of (5.3) and (5.4), at the time of the ask.
         gp = with_time(self.gp, self._rate, domain.encoded_dimension)
         if domain.listed:
             kept = self.memory or (None if (domain.size or 0) <= LARGEST_DENSE else MEMORY)

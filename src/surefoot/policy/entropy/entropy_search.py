@@ -161,6 +161,7 @@ class Fantasies:
         """Probabilities and means of the representers after each outcome at some trials, (q', J, m) each."""
         pull, surprise = self.pull[trials], self.surprise[trials]
         shift = self.outcomes[None, :, None] - surprise[:, None, :]  # (q', J, S)
+        # Matheron's rule: f_R + c (y − y')/s² is a draw given y
         winners = (self.paths + shift[..., None] * pull[:, None, None, :]).argmax(axis=-1)
         q, J, S = winners.shape
         m = len(self.mean)
@@ -175,7 +176,7 @@ class Fantasies:
     def entropy(self) -> Array:
         """Return H[p] − E_y H[p | x, y] for each trial point x, shape (q,)."""
         parts = [_entropy(self._after(block)[0]).mean(axis=1) for block in self._blocks()]
-        return np.asarray(_entropy(self.probability) - np.concatenate(parts))
+        return np.asarray(_entropy(self.probability) - np.concatenate(parts))  # H[p] − E_y H[p | x, y]
 
     def regret(self) -> Array:
         """Return the fall of the expected regret of x* ~ p for each trial point, shape (q,)."""
@@ -183,7 +184,7 @@ class Fantasies:
         for block in self._blocks():
             p, mean = self._after(block)
             parts.append((p * mean).sum(axis=2).mean(axis=1))
-        return np.asarray(np.concatenate(parts) - self.probability @ self.mean)
+        return np.asarray(np.concatenate(parts) - self.probability @ self.mean)  # E_y Σ p μ (after) − Σ p μ
 
     def point_regret(self) -> Array:
         """Return the logarithm of the fall of the smallest expected regret for each trial point, shape (q,)."""

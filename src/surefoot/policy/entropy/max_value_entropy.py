@@ -63,7 +63,7 @@ class MaxValueEntropy:
         gamma = np.minimum((self.maxima[:, None] - mean) / std, 1e6)
         log = np.asarray(log_ndtr(gamma))
         ratio = np.exp(-0.5 * gamma * gamma - _LOG_SQRT_2PI - log)  # φ/Φ
-        value = 0.5 * gamma * ratio - log
+        value = 0.5 * gamma * ratio - log  # equation 6: γ φ(γ)/(2Φ(γ)) − log Φ(γ)
         slope = -0.5 * ratio * (1.0 + gamma * (gamma + ratio))  # derivative in γ
         return value.mean(axis=0), (-slope / std).mean(axis=0), (-slope * gamma / std).mean(axis=0)
 
@@ -78,7 +78,7 @@ def max_value_draws(mean: Array, std: Array, lowest: float, count: int, rng: np.
     tiny = max(1e-12 * max(float(std.max()), float(np.ptp(mean))), 1e-300)  # in the units of the values
     std = np.maximum(std, tiny)
     low, high = float((mean - 5 * std).max()), float((mean + 6 * std).max())
-    # The quartiles of the maximum by bisection, all three at once.
+    # The quartiles of P(max ≤ y) ≈ Π Φ((y − μ)/σ) by bisection, all three at once (section 3.1).
     levels = np.log([0.25, 0.5, 0.75])
     bottom, top = np.full(3, low), np.full(3, high)
     for _ in range(40):
@@ -88,7 +88,7 @@ def max_value_draws(mean: Array, std: Array, lowest: float, count: int, rng: np.
     quartiles = 0.5 * (bottom + top)
     scale = max((quartiles[2] - quartiles[0]) / (math.log(math.log(4.0)) - math.log(math.log(4.0 / 3.0))), tiny)
     location = quartiles[1] + scale * math.log(math.log(2.0))
-    draws = location - scale * np.log(-np.log(rng.random(count)))
+    draws = location - scale * np.log(-np.log(rng.random(count)))  # y* ~ Gumbel(location, scale)
     return np.asarray(np.maximum(draws, lowest))
 
 

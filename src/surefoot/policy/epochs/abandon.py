@@ -31,11 +31,11 @@ def growing_loss(k1: float, run: int, *, growth: float, stop_until: int | None =
     """
     if stop_until is not None and run > stop_until:
         return math.inf
-    return float(k1 / growth ** (run - 1))
+    return float(k1 / growth ** (run - 1))  # K₁,ₜ = K₁,ₜ₋₁/g
 
 
 class AbandonRuns:
-    """Algorithm 4.1, lines 7 to 10: end a run at the first epoch at which C1 and C2 hold.
+    """Algorithm 4.1, lines 3 to 9: end a run at the first epoch at which C1 and C2 hold.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class AbandonRuns:
         self._verdicts: dict[int, tuple[int, str | None]] = {}  # last judged epoch, and why the run was stopped there
 
     def advise(self, query: Query, step: int, value: float | None) -> Advice:
-        """Judge a run, and remember the verdict on its latest epoch."""
+        """WorstCases a run, and remember the verdict on its latest epoch."""
         advice = self._judge(query, step, value)
         if step == max(self.runs.trials.reports[query.id]):
             self._verdicts[query.id] = (step, advice.reason if advice.stop else None)
@@ -88,7 +88,7 @@ class AbandonRuns:
             return Advice(False, "complete", None, 0.0)
         if query.id < self.complete:
             return Advice(False, f"the first {self.complete} runs are completed")
-        if step <= first:  # line 6
+        if step <= first:  # line 3: N₀ epochs
             return Advice(False, f"the first {first} epochs are always run")
         if bar is None:
             return Advice(False, "there is no other run to compare with")
@@ -100,14 +100,14 @@ class AbandonRuns:
         if self.bounds is not None and (curve.min() < -1e-9 or curve.max() > 1.0 + 1e-9):
             return Advice(False, f"not judged: a score lies outside bounds={self.runs.trials.facing(self.bounds)}")
         offset = float(query.note.get("offset", 0.0 if self.offset == "theorem" else self.offset))
-        threshold = (bar - offset - low) / (high - low)  # line 7: h_t = y*_{t−1} − ξ_t
-        # Line 8, BOS_SOLVE, and line 10, C1: stopping has the smallest expected loss.
+        threshold = (bar - offset - low) / (high - low)  # y*_{t−1} − ξ_t, of the events θ_t (section 4.3.2)
+        # Line 5, solve (4.1), and line 9, C1: stopping, d₁, has the smallest expected loss.
         decision = self._watch(query.id, threshold, k1).report(np.clip(curve, 0.0, 1.0))
         stop, chance = decision.stop, decision.probability
         if self.myopic is not None:
             stop = chance is not None and chance < self.myopic and curve.max() <= threshold
         odds = "" if chance is None else f" (probability {chance:.2g})"
-        if stop and step in query.note.get("unsure", ()):  # line 10, C2: σ_{t−1}([x_t, N]) ≤ κ σ_{t−1}([x_t, n])
+        if stop and step in query.note.get("unsure", ()):  # line 9, C2: σ_{t−1}([x_t, N]) ≤ κ σ_{t−1}([x_t, n])
             reason = f"looks hopeless{odds}, but the belief knows too little about the last epoch (C2)"
             return Advice(False, reason, chance, decision.saved)
         best = self.runs.trials.facing(bar - offset)

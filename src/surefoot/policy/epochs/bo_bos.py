@@ -74,12 +74,12 @@ def incumbent_offset(run: int, noise: float, confidence: float = 0.9) -> float:
     [0.0, 2.89, 4.38, 5.39]
     """
     if run < 2:
-        return 0.0
+        return 0.0  # ξ_1
     return math.sqrt(2.0 * noise * math.log(math.pi**2 * run**2 * (run - 1) / (6.0 * (1.0 - confidence))))
 
 
 class ChooseRun:
-    """Algorithm 4.1, lines 4 and 5: choose a configuration, and remember what its run is judged by.
+    """Algorithm 4.1, line 2: choose a configuration, and remember what line 9 will judge its run by.
 
     C2 and ξ_t need the belief before the run's own data: they are noted with the query.
 
@@ -107,13 +107,13 @@ class ChooseRun:
 
     def propose(self, view: View) -> Proposal:
         """Return the configuration, with the epochs at which C2 does not hold and ξ_t in its note."""
-        proposal = self.choice.propose(view)  # line 4: x_t = argmax μ_{t−1}([x, N]) + β_t^(1/2) σ_{t−1}([x, N])
+        proposal = self.choice.propose(view)  # line 2: x_t = argmax μ_{t−1}([x, N]) + β_t^(1/2) σ_{t−1}([x, N])
         note, belief = dict(proposal.note), view.surrogate.posterior()
         if math.isfinite(self.kappa):
             x = view.domain.enumerate()[proposal.index] if proposal.x is None else proposal.x
             n = np.arange(1, self.rows.runs.epochs + 1)
-            std = belief.std(self.rows.along(x))  # line 5: σ_{t−1}([x_t, n]) for n = 1, ..., N
-            unsure = n[(std[-1] > self.kappa * std) & (n > self.first)]  # not C2: σ([x_t, N]) > κ σ([x_t, n])
+            std = belief.std(self.rows.along(x))  # σ_{t−1}([x_t, n]) for n = 1, ..., N
+            unsure = n[(std[-1] > self.kappa * std) & (n > self.first)]  # line 9, not C2: σ([x_t, N]) > κ σ([x_t, n])
             if unsure.size:
                 note["unsure"] = unsure.tolist()
         if self.confidence is not None:

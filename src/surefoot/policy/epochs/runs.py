@@ -82,14 +82,10 @@ def intermediate_epochs(epochs: int, count: int = 5) -> tuple[int, ...]:
 
 
 class Adviser(Protocol):
-    """When to stop a run.
-
-    >>> from surefoot import Box, RandomSearch
-    >>> adviser: Adviser = Runs(RandomSearch(Box([(0.0, 1.0)])).trials, 10)
-    """
+    """When to stop a run."""
 
     def advise(self, query: Query, step: int, value: float | None, /) -> Advice:
-        """Judge a run by its score after epoch ``step``; None: it has diverged."""
+        """WorstCases a run by its score after epoch ``step``; None: it has diverged."""
 
 
 class Runs:
@@ -263,6 +259,7 @@ class RunRows(Rows):
     def _append(self, run: Observation) -> None:
         reports = {} if run.id is None else self.trials.reports.get(run.id, {})
         last = max(1, self.runs.length_of(run))
+        # Algorithm 4.1, lines 10 and 11: z_t = [x_t, n_t] and y_t; on request some epochs on the way too.
         known = [(n, reports[n]) for n in self.intermediate if n < last and reports.get(n) is not None]
         encoded = self.domain.encode(run.x[None])[0]
         for epoch, value in [*known, (last, run.value)]:

@@ -61,7 +61,7 @@ class Ambiguity:
 
     def value(self, mean: Array, std: Array) -> Array:
         """Return the ambiguities, shape (m,)."""
-        return self.width * std - np.abs(mean - self.threshold)
+        return self.width * std - np.abs(mean - self.threshold)  # min(ucb(x) − h, h − lcb(x))
 
     def slopes(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
         """Return the ambiguities and their derivatives in mean and standard deviation."""

@@ -175,8 +175,8 @@ class LevelSets:
         array([ True])
         """
         low, high = self.span(lower, upper)
-        above = lower + self.accuracy > high
-        below = (upper - self.accuracy < low) & ~above
+        above = lower + self.accuracy > high  # lcb(x) > h; with accuracy 0, (3.7)
+        below = (upper - self.accuracy < low) & ~above  # ucb(x) < h: (3.8); what is neither is M, (3.6)
         if self.monotone:
             free = self.undecided
             above, below = self.above | (above & free), self.below | (below & free)

@@ -89,7 +89,7 @@ class Threshold:
     def sets(self, memory: Memory, lower: Array, upper: Array) -> tuple[Mask, Mask, Mask, Mask]:
         sets = self.levels.recalling(memory).updated(lower, upper)  # (3.6) to (3.8)
         summed = sets.undecided
-        if self.levels.fraction is not None:  # the height of the maximum is part of the question (3.7.3)
+        if self.levels.fraction is not None:  # the height of the maximum is part of the question (section 3.7.3)
             summed = summed | (upper >= lower.max())
         return sets.undecided, summed, sets.above, sets.below
 

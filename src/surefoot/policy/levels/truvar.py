@@ -52,7 +52,7 @@ from surefoot.policy.levels.prices import Fidelity, Field, Prices, last_point
 from surefoot.policy.levels.sets import Ground, KnownNoise, LevelSets, kept
 from surefoot.policy.levels.stages import FINEST, Maximum, Stage, Stages, Threshold
 from surefoot.policy.plausible import refitted
-from surefoot.policy.start import Start
+from surefoot.policy.start import InitialDesign
 from surefoot.policy.surrogate import Surrogate
 from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.policy.view import View
@@ -76,8 +76,8 @@ class TruncatedVariance:
 
     def propose(self, view: View) -> Proposal:
         """Return the point, and the fidelity, of line 3 of Algorithms 3 and 5."""
-        stage = self.stages.now()  # lines 4 to 6 after the last measurement
-        with view.hallucinated() as belief:  # a batch is chosen greedily, with M as it was (3.7.3)
+        stage = self.stages.now()  # lines 4 to 6, after the last measurement
+        with view.hallucinated() as belief:  # a batch is chosen greedily, with M as it was (section 3.7.3)
             mean, std = self.ground.predict(belief)
             lowered, taken = self.lowered(stage, std), self.ground.taken(view)
             columns = self.columns(lowered, mean, std, taken)
@@ -90,11 +90,11 @@ class TruncatedVariance:
         """Return (3.5) for every fidelity and point of X (c, d), given with its rows where listed, shape (k, c).
 
         [Σ_{x̄∈M} max(β σ²(x̄), η²) − Σ_{x̄∈M} max(β σ²_{|x}(x̄), η²)] / cost(x), where η is printed for η², with
-        σ²_{|x}(x̄) of (3.39): Cov(x̄, x)²/(σ²(x) + noise(x)) less than σ²(x̄).
+        σ²_{|x}(x̄) = σ²(x̄) − Cov(x̄, x)²/(σ²(x) + noise(x)), by (3.39) with the Cov of (3.41).
         """
         at = trials.domain.encode(X) if rows is None else None if len(rows) == len(self.ground) else rows
         noise, truncated = self.noise.at(X, rows), {"scale": stage.beta, "floor": stage.eta**2}
-        if self.anticipate:  # the sum after the measurement is over M_{t−1|x} (3.7.3)
+        if self.anticipate:  # the sum after the measurement is over M_{t−1|x} (section 3.7.3)
             gains = look.anticipated(self.stages.goal.keeps, at, noise, **truncated)
         else:
             gains = look.gains(at, noise, **truncated)
@@ -114,7 +114,7 @@ class TruncatedVariance:
         return stage
 
     def columns(self, stage: Stage, mean: Array, std: Array, taken: Mask) -> Indices:
-        """Return where to measure, by ``among`` (3.7.3); everywhere if nothing of that is free."""
+        """Return where to measure, by ``among`` (section 3.7.3); everywhere if nothing of that is free."""
         free = ~taken
         if self.among == "potential":
             free = free & stage.potential
@@ -180,7 +180,7 @@ def _cloud(domain: Domain, centers: Array, radius: Array, rng: np.random.Generat
 class Purchased:
     """A start whose measurements have a price: before the scale of the values is known, the most precise fidelity."""
 
-    def __init__(self, start: Start, prices: Prices) -> None:
+    def __init__(self, start: InitialDesign, prices: Prices) -> None:
         self.start, self.prices = start, prices
 
     def propose(self, view: View) -> Proposal | None:

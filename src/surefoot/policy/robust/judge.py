@@ -22,14 +22,14 @@ from surefoot.policy.robust.worst_case import lowest, maximin
 from surefoot.policy.ucb.gp_ucb import UpperBound
 from surefoot.policy.view import View
 
-__all__ = ["FINE", "Judge", "Judged", "RegionJudge", "SetJudge", "judge_of", "judged", "report", "robust_bounds"]
+__all__ = ["FINE", "Judged", "RegionJudge", "SetJudge", "WorstCases", "judge_of", "judged", "report", "robust_bounds"]
 
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array, Array]
 FINE = {"count": 128, "keep": 8, "iterations": 40}  # of the search for the adversary's choice on a box
 
 
-class Judge(Protocol):
+class WorstCases(Protocol):
     """What knows the worst cases of choices under a belief."""
 
     def bounds(self, belief: Belief, width: float, centers: Any, hints: Array | None = None) -> Bounds:
@@ -101,9 +101,9 @@ class RegionJudge:
         return float(values[0]), Z
 
     def best(
-        self, view: View, belief: Belief, width: float, hints: Array | None, shut: Array | None = None
+        self, view: View, belief: Belief, width: float, hints: Array | None, exclude: Array | None = None
     ) -> tuple[Array, float]:
-        """Return argmax_x min_δ of the upper bound, and this bound; centers ``shut`` (k, d) are left out."""
+        """Return argmax_x min_δ of the upper bound, and this bound; centers ``exclude`` (k, d) are left out."""
         known = view.incumbents(belief)
         seeds = [] if known is None else [self.region.center_of(known)]
         chosen = [query.note["center"] for query in view.trials.queries if "center" in query.note]
@@ -115,7 +115,7 @@ class RegionJudge:
             rng=view.stream("maximize", view.step),
             seeds=np.vstack(seeds) if seeds else None,
             hints=hints,
-            exclude=shut,
+            exclude=exclude,
         )
         return x, value
 
@@ -179,7 +179,7 @@ class Judged(NamedTuple):
 
 
 def judged(
-    judge: Judge,
+    judge: WorstCases,
     belief: Belief,
     width: float,
     centers: Sequence[Any],
@@ -218,7 +218,7 @@ def judged(
     return Judged(distinct[best], float(shown[best]), float(mean[best]), float(upper[best]))
 
 
-def report(judge: Judge, found: Judged, rule: str) -> Recommendation:
+def report(judge: WorstCases, found: Judged, rule: str) -> Recommendation:
     """Return a center and what is known of its worst case as a recommendation; ``rule`` says it in words.
 
     >>> from surefoot import Ball, Candidates

@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
-from surefoot.belief.protocol import Belief
 from surefoot.domain import Box, Candidates, Space
 from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.errors import NotSupported
@@ -119,8 +118,9 @@ class RobustReport(Policy):
             self.judge = judge_of(perturbation.on(policy.domain))
         except Meaningless as error:
             raise NotSupported(str(error)) from None
-        for ability in ("parallel", "context", "steps", "fidelities"):
-            setattr(self, ability, getattr(policy, ability))
+        # It can do what the policy inside can.
+        vars(self).update(parallel=policy.parallel, context=policy.context, steps=policy.steps)
+        vars(self).update(fidelities=policy.fidelities)
         self.epochs = policy.epochs  # hosts end a run there
         # A belief that sees more than the point (an epoch beside it) cannot be asked about points alone.
         seen = policy.inputs(policy.domain.decode(policy.domain.lower[None])).shape[1]
@@ -230,8 +230,9 @@ class RobustReport(Policy):
     def _recommend(self) -> Recommendation:
         believer = self._believer()
         view, surrogate = believer.view(), believer.surrogate
-        belief: Belief = view.believe()
-        if believer.clock is not None:
+        if believer.clock is None:
+            belief = view.believe()
+        else:
             belief = surrogate.facing(believer.posterior() if self._at is None else believer.posterior(time=self._at))
         width, centers = view.deviations(self.width, belief), self.judge.measured(self.trials)
         found = judged(self.judge, belief, width, centers, hints=view.hints())

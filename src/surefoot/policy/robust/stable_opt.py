@@ -5,21 +5,22 @@ of f(x + δ)? Measurements are made exactly where they are asked for; only the c
 reaches is a :mod:`perturbation <surefoot.domain.perturbation>`: a ball or box around the design, unknown parameters
 beside it, several objectives, a group that is chosen as a whole.
 
-Rule (Algorithm 1), with ucb and lcb = μ_{t−1} ± β_t^(1/2) σ_{t−1}:
+Rule (Algorithm 7), with ucb and lcb = μ_{t−1} ± β_t^(1/2) σ_{t−1} (4.7):
 
-1. x̃_t = argmax over x of min over δ in Δ(x) of ucb(x + δ): optimism decides where,
-2. δ_t = argmin over δ in Δ(x̃_t) of lcb(x̃_t + δ): pessimism decides what an adversary would do there,
-3. measure x̃_t + δ_t.
+* line 2, x̃_t = argmax over x of min over δ in Δ(x) of ucb(x + δ) (4.8): optimism decides where,
+* line 3, δ_t = argmin over δ in Δ(x̃_t) of lcb(x̃_t + δ): pessimism decides what an adversary would do there,
+* line 4, measure x̃_t + δ_t.
 
 Reported is one of the x̃: ``report="current"``, that of the highest min lcb under the bounds now (the authors'
 experiments); ``"own_time"``, each judged by the bounds of its own round (the theorem); ``"last"``, x̃_t.
 
 Reference: Bogunovic, Scarlett, Jegelka & Cevher 2018, "Adversarially robust optimization with Gaussian processes".
+Numbers are those of Bogunovic's thesis (2019), chapter 4.
 
-Guarantee: if T/(β_T γ_T) ≥ C₁/η², C₁ = 8/log(1 + σ⁻²), then with probability at least 1 − δ the ``own_time`` report is
-within η of the robust optimum, for any kernel with k(x, x) ≤ 1 and any perturbation. While running, whenever the
-bounds hold, ``certificate`` bounds the regret of the report. All this is about a belief that is given; what is promised
-with one that is fitted, the default, is said at ``certificate``.
+Guarantee (Theorem 4.2.1): if T/(β_T γ_T) ≥ C₁/η², C₁ = 8/log(1 + σ⁻²), then with probability at least 1 − δ the
+``own_time`` report is within η of the robust optimum, for any kernel with k(x, x) ≤ 1 and any perturbation. While
+running, whenever the bounds hold, ``certificate`` bounds the regret of the report. All this is about a belief that is
+given; what is promised with one that is fitted, the default, is said at ``certificate``.
 
 Authors' options: β_t^(1/2) = 2, ten random points first, report "current". Differences: the default width is
 GP-UCB's here; with points under way the choice uses hallucinated bounds and the certificate the honest ones. On a
@@ -45,7 +46,7 @@ from surefoot.domain.perturbation import Meaningless, Perturbation
 from surefoot.domain.ranking import argmax
 from surefoot.domain.sets import Region, Sets
 from surefoot.errors import NotSupported
-from surefoot.loop.policy import check_domain
+from surefoot.loop.options import check_domain
 from surefoot.loop.types import Proposal, Query, Recommendation
 from surefoot.loop.widths import Width, given_or, usual
 from surefoot.policy.acquisition import BeliefScore
@@ -64,7 +65,7 @@ LOWER, UPPER = -1.0, 1.0  # which bound says what an adversary does: StableOpt's
 
 
 class AmongSets:
-    """Algorithm 1 where a choice is one of finitely many sets of candidates.
+    """Algorithm 7 where a choice is one of finitely many sets of candidates.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class AmongSets:
     width : width
         β_t^(1/2).
     side : {LOWER, UPPER}
-        The bound of line 2. With ``UPPER`` a choice that can be measured itself is.
+        The bound of line 3. With ``UPPER`` a choice that can be measured itself is.
     """
 
     def __init__(self, judge: SetJudge, width: Width, side: float) -> None:
@@ -85,27 +86,27 @@ class AmongSets:
         with view.hallucinated() as belief:
             width = view.deviations(self.width, belief)
             mean, std = belief.predict(EVERY)
-            upper, lower = mean + width * std, mean - width * std
+            upper, lower = mean + width * std, mean - width * std  # (4.7)
         robust, blocked = sets.minimum(upper), view.domain.excluding(view.blocked())
         exclude = np.zeros(sets.count, dtype=np.bool_) if sets.repeated is None else sets.repeated
         if blocked.any():
             whole = self.side == LOWER or sets.itself(0) is None  # a choice is out when all of its members are
             exclude = exclude | (sets.minimum(blocked.astype(np.float64)) > 0.0 if whole else blocked)
-        center = argmax(robust, rng=view.stream("ties", view.step), exclude=exclude)  # line 1: x̃_t
+        center = argmax(robust, rng=view.stream("ties", view.step), exclude=exclude)  # line 2: x̃_t
         members = sets.members(center)
         itself = sets.itself(center) if self.side == UPPER else None
-        if itself is None:  # line 2: δ_t
+        if itself is None:  # line 3: δ_t
             free, bound = members[~blocked[members]], lower if self.side == LOWER else upper
             itself = int(free[argmax(-bound[free], rng=view.stream("adversary", view.step))])
         if view.trials.unknown:  # hallucinated bounds are too narrow to promise anything
             mean, std = view.believe().predict(EVERY)
             robust, lower = sets.minimum(mean + width * std), mean - width * std
         promise = {"center": center, "upper": float(robust.max()), "lower": float(lower[members].min())}
-        return Proposal(index=itself, note=promise)  # line 3
+        return Proposal(index=itself, note=promise)  # line 4: measure x̃_t + δ_t
 
 
 class InRegion:
-    """Algorithm 1 where a choice is a point of a box or a space, with a region around it; both lines are searches.
+    """Algorithm 7 where a choice is a point of a box or a space, with a region around it; both lines are searches.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class InRegion:
             honest, hints = view.believe(), view.hints()
             upper = self.judge.best(view, honest, width, hints)[1]
             lower = self.judge.least(honest, -width, center, hints)[0]
-        return Proposal(x, note={"center": center.tolist(), "upper": upper, "lower": lower})
+        return Proposal(x, note={"center": center.tolist(), "upper": upper, "lower": lower})  # line 4
 
     def _search(self, view: View, belief: Belief, width: float, hints: Array | None) -> tuple[Array, Array, float]:
         """The point to measure, its center, and the center's robust upper bound."""
@@ -139,17 +140,17 @@ class InRegion:
             x = cast(Array, view.highest(score, belief).x)
             return x, x, float(score(domain.encode(x[None]))[0])
         blocked = domain.excluding(view.blocked())
-        shut = np.empty((0, region.centers.dimension))
+        excluded = np.empty((0, region.centers.dimension))
         while True:
-            center, value = self.judge.best(view, belief, width, hints, shut)  # line 1: x̃_t
+            center, value = self.judge.best(view, belief, width, hints, excluded)  # line 2: x̃_t
             if itself and self.side == UPPER:
                 X = domain.decode(region.centers.encode(center[None]))
             else:
-                X = domain.decode(self._preferred(belief, self.side * width, center, hints))  # line 2: x̃_t + δ_t
+                X = domain.decode(self._preferred(belief, self.side * width, center, hints))  # line 3: x̃_t + δ_t
             free = ~(X[:, None, :] == blocked).all(axis=-1).any(axis=1)
             if free.any():
                 return X[free][0], center, value
-            shut = np.vstack([shut, center])
+            excluded = np.vstack([excluded, center])
 
     def _preferred(self, belief: Belief, width: float, center: Array, hints: Array | None) -> Array:
         """Encoded points around a center, that of the lowest bound first."""
@@ -265,9 +266,8 @@ class StableOpt(ModelPolicy):
         different beliefs, and no theorem speaks about any of them. It is then the largest of
         max_x min_δ ucb(x + δ) − min_δ lcb(x̂ + δ), two standard deviations wide, under the belief now and under draws
         of hyper-parameters that suit the measurements as well (:mod:`surefoot.policy.plausible`); ∞ while there are
-        fewer
-        than two measurements for every hyper-parameter. It may rise. How often it holds is measured, not proved: see
-        docs/policies/stable-opt.md.
+        fewer than two measurements for every hyper-parameter. It may rise. How often it holds is measured, not proved:
+        see docs/policies/stable-opt.md.
 
         >>> from surefoot import Ball, Candidates, StableOpt
         >>> policy = StableOpt(Candidates([0.0, 1.0]), perturbation=Ball(0.5), initial=0, seed=0)
@@ -321,6 +321,6 @@ class StableOpt(ModelPolicy):
 
 
 def worst_case_rule(reach: Sets | Region, width: Width, side: float) -> AmongSets | InRegion:
-    """Return Algorithm 1 over what an adversary reaches; ``side`` is the bound of line 2."""
+    """Return Algorithm 7 over what an adversary reaches; ``side`` is the bound of line 3."""
     judge = judge_of(reach)
     return AmongSets(judge, width, side) if isinstance(judge, SetJudge) else InRegion(judge, width, side)

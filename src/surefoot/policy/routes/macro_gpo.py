@@ -64,7 +64,7 @@ from surefoot.policy.routes.path_tree import PathTree, check_paths, path_counts
 from surefoot.policy.routes.planners import AnytimeSearches, FullTree, Grow, MostLikely, Planner, check_nodes
 from surefoot.policy.view import View
 
-__all__ = ["Certificate", "MacroGPO", "MacroRule"]
+__all__ = ["MacroGPO", "MacroRule", "PlanCertificate"]
 
 Array = NDArray[np.float64]
 _log = logging.getLogger("surefoot.macro")
@@ -81,10 +81,10 @@ _CHOICES = {
 
 
 @dataclass(frozen=True)
-class Certificate:
+class PlanCertificate:
     """How much less than the best move the chosen one can be worth, at most, and with which confidence.
 
-    >>> Certificate(0.4, 1.0).loss
+    >>> PlanCertificate(0.4, 1.0).loss
     0.4
     """
 
@@ -297,13 +297,13 @@ class MacroGPO(ModelPolicy):
         return sum(query.note.get("nodes", 0) for query in self.trials.queries)
 
     @property
-    def certificate(self) -> Certificate:
+    def certificate(self) -> PlanCertificate:
         """A bound on the loss of the last choice, against the best plan of the same horizon under the same belief.
 
         It says how well the plan was searched. With a belief that is fitted, the default, it is about that fit.
         """
         loss, confidence = self._last()["certificate"]
-        return Certificate(math.inf if loss is None else loss, confidence)
+        return PlanCertificate(math.inf if loss is None else loss, confidence)
 
     @property
     def fallbacks(self) -> list[int]:

@@ -31,7 +31,7 @@ from surefoot.domain import Box, Candidates, Domain, Space
 from surefoot.loop.trials import Trials
 from surefoot.loop.types import Proposal
 from surefoot.policy.base import ModelOptions, ModelPolicy
-from surefoot.policy.start import Start
+from surefoot.policy.start import InitialDesign
 from surefoot.policy.surrogate import Rows, Stream, Surrogate
 from surefoot.policy.transfer.models import Negated, Predictor, TaskModels
 from surefoot.policy.transfer.tasks import Task
@@ -111,7 +111,7 @@ class HeadStart:
     ----------
     count : int
         How many queries the tasks choose.
-    then : Start
+    then : InitialDesign
         What follows.
 
     >>> from surefoot.policy.start import SobolStart
@@ -119,7 +119,7 @@ class HeadStart:
     2
     """
 
-    def __init__(self, count: int, then: Start) -> None:
+    def __init__(self, count: int, then: InitialDesign) -> None:
         self.count, self.then = count, then
 
     def propose(self, view: View) -> Proposal | None:
@@ -189,8 +189,6 @@ class TransferOptions(ModelOptions, total=False):
     """Keyword arguments that every policy with earlier tasks takes, besides :class:`ModelOptions`.
 
     All are explained on this module's page.
-
-    >>> options: TransferOptions = {"share_hyperparameters": True, "max_points": 64}
     """
 
     head_start: int
@@ -205,10 +203,6 @@ class TransferPolicy(ModelPolicy):
     ----------
     models : TaskModels
         The earlier tasks and what they predict.
-
-    >>> from surefoot import RGPE
-    >>> issubclass(RGPE, TransferPolicy)
-    True
     """
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Box, Candidates, Space)

@@ -54,7 +54,7 @@ def gap_estimates(
     >>> gap_estimates([0.0, 0.0, 1.0], [0.0, 0.1, 0.1], [1.0, -2.0, 1.0], [0, 2], 2.0, aggregate="max")
     array([2.2, 0.2])
     """
-    # max(|y − U|, |y − L|) with U, L = μ ± wσ is |y − μ| + wσ.
+    # Lemma 7.1: max(|y − U|, |y − L|), with U and L = μ ± wσ of (7.2), is |y − μ| + wσ.
     gaps = np.abs(np.asarray(y) - np.asarray(mean)) + width * np.asarray(std)
     begin = np.asarray(starts, dtype=np.intp)
     if aggregate == "max":
@@ -77,7 +77,7 @@ def entropic_weights(losses: ArrayLike) -> Array:
 
 
 def next_influence(nu: float, gap: float, *, decay: float, sensitivity: float) -> float:
-    """Return ν_t from ν_{t−1} and the weighted gap: ν · min(r, gap^(−ε)); r where the gap is unknown (NaN).
+    """Return ν_t = ν_{t−1} min(r, gap^(−ε)) of the weighted gap (section 7.5.2); r where that is unknown (NaN).
 
     >>> next_influence(1.0, 0.5, decay=0.7, sensitivity=0.7)
     0.7
@@ -183,7 +183,7 @@ class Learning:
             return np.zeros(len(self.tasks))
         gaps = np.array(note["gaps"])
         if self.weight_rule == "simplified":
-            return self.learning_rate * gaps
+            return self.learning_rate * gaps  # η N^(3/2) gap: (7.4), all N_i taken for N
         # l_i = 2 N_i^(3/2) √(2σ² log(6 N_i/δ)) + gap_i N_i^(3/2) (Prop. 7.1), with η = learning_rate/N^(3/2).
         noisy = 2.0 * np.sqrt(2.0 * note["noise"] * np.log(6.0 * self._lengths / (1.0 - self.confidence)))
         losses: Array = self.learning_rate * (self._lengths / self._lengths.max()) ** 1.5 * (noisy + gaps)
@@ -225,10 +225,10 @@ class Learning:
             note = {"n": measured, "gaps": gaps.tolist(), "noise": noise}
         else:
             gaps = np.full(len(self.tasks), np.nan) if before.gaps is None else before.gaps
-        weights = entropic_weights(before.losses + self._loss(note))  # (7.4)
+        weights = entropic_weights(before.losses + self._loss(note))  # (7.3), solved by (7.4)
         nu = self.influence
         if before.asks:
-            # The gap of this round is not known before its measurement: the last one serves.
+            # ν_t; the gap of this round is not known before its measurement: the last one serves.
             nu = next_influence(before.nu, float(weights @ gaps), decay=self.decay, sensitivity=self.sensitivity)
         return nu, weights, {"nu": nu, **note}
 

@@ -54,9 +54,6 @@ class Predictor(Protocol):
     of tasks. One that has ``sample(E, count, rng)`` is drawn from jointly, and one that has ``gradient(E)``, like
     :meth:`Posterior.gradient <surefoot.belief.posterior.Posterior.gradient>`, is searched by its gradients; both are
     made up for where they are missing. To be kept in a state, its class must be ``@storable``.
-
-    >>> from surefoot.belief import GP
-    >>> predictor: Predictor = GP().condition()
     """
 
     def predict(self, E: Array, /) -> tuple[Array, Array]:

@@ -76,7 +76,7 @@ def misranked(differences: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
     array([0, 2])
     """
     values = np.asarray(y, dtype=np.float64)
-    wrong = (np.asarray(differences) > 0) ^ (values[None, :] > values[:, None])
+    wrong = (np.asarray(differences) > 0) ^ (values[None, :] > values[:, None])  # [f(x_j) < f(x_k)] ⊕ [y_j < y_k]
     counts: NDArray[np.intp] = np.count_nonzero(wrong, axis=(1, 2))
     return counts
 
@@ -119,10 +119,10 @@ def ranking_weights(losses: ArrayLike, *, guard: bool = True) -> Array:
     array([0.75, 0.  , 0.25])
     """
     loss = np.array(losses, dtype=np.float64)
-    if guard:
+    if guard:  # against dilution: a median loss beyond the 95th percentile of the target's
         loss[:-1][np.median(loss[:-1], axis=1) > np.quantile(loss[-1], QUANTILE)] = np.inf
     best = loss == loss.min(axis=0)
-    best[:-1, best[-1]] = False
+    best[:-1, best[-1]] = False  # ties that the target is part of go to the target
     weights: Array = (best / best.sum(axis=0)).mean(axis=1)
     return weights
 
@@ -150,8 +150,8 @@ class Ensemble:
         total, variance = np.zeros(len(E)), np.zeros(len(E))
         for weight, shift, factor, model in self.parts:
             mean, std = model.predict(E)
-            total += weight * (shift + factor * mean)
-            variance += (weight * factor * std) ** 2
+            total += weight * (shift + factor * mean)  # Σ wᵢ μᵢ
+            variance += (weight * factor * std) ** 2  # Σ wᵢ² σᵢ²
         return total, np.sqrt(variance)
 
     def gradient(self, E: Array) -> tuple[Array, Array, Array, Array]:

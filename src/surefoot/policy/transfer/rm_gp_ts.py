@@ -67,9 +67,9 @@ class FollowTasks:
 
     def propose(self, view: View) -> Proposal:
         """Learn from the last measurement, choose between target and tasks, and maximize a draw."""
-        nu, weights, note = self.learning.learn(view)
+        nu, weights, note = self.learning.learn(view)  # ω and ν, as in RM-GP-UCB
         if not view.stream("branch", view.step).random() < nu:
-            return replace(self.own.propose(view), note=note)
+            return replace(self.own.propose(view), note=note)  # with probability 1 − ν_t
         draw = self.draw(weights, view.stream("task draws", view.step))
         if view.domain.listed:
             values = draw(view.domain.enumerate())

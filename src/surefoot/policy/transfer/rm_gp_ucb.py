@@ -153,21 +153,21 @@ class WeightedBound:
 
     def propose(self, view: View) -> Proposal:
         """Learn from the last measurement, and return the point of the highest weighted bound."""
-        nu, weights, note = self.learning.learn(view)  # (7.2) to (7.4)
+        nu, weights, note = self.learning.learn(view)  # Algorithm 7.1, line 2: ω by (7.2) to (7.4), and ν
         if nu * weights.max() <= NOTHING:
             return replace(self.target.propose(view), note=note)
         factor = self.tasks.alignment(view.trials.data()[1])[1]  # the shift is the same everywhere
         with view.hallucinated() as belief:
             target = self.target.acquisition(view, belief)
             if view.domain.listed:
-                values = nu * factor * (weights @ self.bounds)
-                values += (1.0 - nu) * target.value(*view.everywhere(belief))  # (7.1) at all candidates
+                values = nu * factor * (weights @ self.bounds)  # ζ_t of (7.1), at all candidates
+                values += (1.0 - nu) * target.value(*view.everywhere(belief))
                 return replace(view.highest(lambda at: values[at], belief), note=note)
             models, bound = self.tasks.models(), self.bound
             parts: list[tuple[float, Any, Acquisition]] = [
                 (nu * factor * weights[i], models[i], bound) for i in np.flatnonzero(nu * weights > NOTHING)
             ]
-            score = WeightedScore([*parts, (1.0 - nu, belief, target)])  # (7.1)
+            score = WeightedScore([*parts, (1.0 - nu, belief, target)])  # ζ_t of (7.1); line 3: its argmax
             return replace(near_tasks(view, self.tasks, score, belief, weights), note=note)
 
 
@@ -179,7 +179,7 @@ def task_deviations(schedule: str, domain: Domain, tasks: int, confidence: float
     Constant(value=1.0)
     """
     chance = 3.0 * (domain.size or 1) * tasks / (1.0 - confidence)
-    return Constant(1.0 if schedule == "practical" else math.sqrt(2.0 * math.log(chance)))
+    return Constant(1.0 if schedule == "practical" else math.sqrt(2.0 * math.log(chance)))  # τ = 2 log(3 |X| M/δ)
 
 
 def checked_schedule(schedule: str, domain: Domain) -> str:
@@ -194,10 +194,7 @@ def checked_schedule(schedule: str, domain: Domain) -> str:
 
 
 class RobustOptions(TransferOptions, total=False):
-    """Keyword arguments of :class:`RobustTransfer`, besides :class:`TransferOptions`; see :class:`RMGPUCB`.
-
-    >>> options: RobustOptions = {"learning_rate": 2.0, "gap": "max"}
-    """
+    """Keyword arguments of :class:`RobustTransfer`, besides :class:`TransferOptions`; see :class:`RMGPUCB`."""
 
     scaling: str | None
     width: Width | None
@@ -220,9 +217,6 @@ class RobustTransfer(ModelPolicy):
         The earlier tasks and what they predict.
     learning : Learning
         What the queries so far have taught about them.
-
-    >>> isinstance(RMGPUCB.weight_history, property)
-    True
     """
 
     width: Width

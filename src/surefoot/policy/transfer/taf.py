@@ -211,6 +211,7 @@ class TransferredImprovement:
             own = self.own.acquisition(view, belief)
             if view.domain.listed:
                 table = tasks.tables()[0]
+                # Σᵢ wᵢ Iᵢ(x)
                 gains = (weights * factors) @ (np.maximum(table - best[:, None], 0.0) if len(y) else table)
                 if len(y):
                     gains = _together(own.value(*view.everywhere(belief)), gains, OWN + float(weights.sum()))

@@ -94,7 +94,7 @@ def maximize_parts(
     if seeds is not None and len(seeds):
         points = np.vstack([points, seeds])
     U = parts.split(points)
-    rows, _ = parts.best(U, width)
+    rows, _ = parts.best(U, width)  # argmax of each part alone: together the argmax of their sum
     first = np.clip(parts.kernel.join(U[np.arange(len(rows)), rows][:, None], len(lower))[0], lower, upper)
 
     def negative(x: Array) -> tuple[float, Array]:
@@ -118,7 +118,7 @@ class _Sum:
 
     def __call__(self, E: Array) -> Array:
         mean, std = self.parts.predict(self.parts.split(E))
-        bounds: Array = (mean + self.width * std).sum(axis=0)
+        bounds: Array = (mean + self.width * std).sum(axis=0)  # Σⱼ μ⁽ʲ⁾ + β_t^(1/2) σ⁽ʲ⁾
         return bounds
 
     def gradient(self, E: Array) -> tuple[Array, Array]:

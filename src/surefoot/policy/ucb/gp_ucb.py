@@ -5,7 +5,8 @@ Question: where is the maximum of an expensive, noisy function?
 Rule: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x). With several points under way, ``ask(n)`` is GP-BUCB: pending
 points are hallucinated at their mean, so the standard deviation knows about them (Desautels et al. 2014).
 
-Reference: Srinivas, Krause, Kakade & Seeger 2010, Algorithm 1.
+Reference: Srinivas, Krause, Kakade & Seeger 2010, Algorithm 1. Lines are those of Algorithm 2, the same, in Bogunovic's
+thesis (2019).
 
 Guarantee: on a finite domain, with the true prior and the width ``Finite(1 − δ)``, with probability at least 1 − δ for
 all T: R_T ≤ √(C₁ T β_T γ_T), C₁ = 8/log(1 + σ⁻²) for k(x, x) ≤ 1.
@@ -58,7 +59,7 @@ class UpperBound:
 
 
 class UpperConfidence(Pointwise):
-    """Algorithm 1, line 3: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x)."""
+    """GP-UCB, line 2: x_t = argmax μ_{t−1}(x) + β_t^(1/2) σ_{t−1}(x)."""
 
     def __init__(self, width: Width) -> None:
         self.width = width

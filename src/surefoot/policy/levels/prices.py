@@ -185,7 +185,11 @@ class Prices:
 
 
 def last_point(trials: Trials) -> Array | None:
-    """Return where the last measurement was made, None before the first."""
+    """Return where the last measurement was made, None before the first.
+
+    >>> last_point(Trials(Candidates([0.0]))) is None
+    True
+    """
     return trials.observations[-1].x if trials.observations else None
 
 

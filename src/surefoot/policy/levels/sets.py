@@ -199,7 +199,11 @@ class LevelSets:
 
 
 def kept(monotone: bool | None, gp: GP) -> bool:
-    """Return whether what is decided stays decided; None: unless the belief is refitted."""
+    """Return whether what is decided stays decided; None: unless the belief is refitted.
+
+    >>> kept(None, GP()), kept(None, GP().refit(5))
+    (True, False)
+    """
     if monotone not in (True, False, None):
         raise ValueError(f"monotone must be True, False or None, got {monotone!r}")
     return gp.every is None if monotone is None else monotone

@@ -428,7 +428,7 @@ class Player(Policy):
         posterior = looking.fitted(X, y, at).condition(X, y)
         score = ExpectedScore(posterior, 0.0, columns, X, np.full(len(X), 1.0 / len(X)))
         mine = np.array([done.actions[seat] for done in self._log.rounds])
-        among = self.domain.points if isinstance(self.domain, Candidates) else mine
+        among = self.domain.enumerate() if self.domain.listed else mine
         x = among[int(np.argmax(score(self.domain.encode(among))))]
         X[:, columns] = self.domain.encode(x[None])
         mean, std = posterior.predict(X)
@@ -449,7 +449,7 @@ class Player(Policy):
 
 
 def _default_strategy(spaces: Sequence[Domain]) -> list[Strategy]:
-    return [GPMW() if isinstance(space, Candidates) else RandomStrategy() for space in spaces]
+    return [GPMW() if space.listed else RandomStrategy() for space in spaces]
 
 
 def _each(given: Any, players: int, kind: type, name: str, default: Sequence[Any]) -> list[Any]:

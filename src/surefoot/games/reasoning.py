@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.domain import Candidates
 from surefoot.domain.ranking import argmax
 from surefoot.domain.search import maximize
 from surefoot.games.payoffs import ExpectedScore, JointActions, PayoffBelief
@@ -126,6 +125,7 @@ class Reasoner:
         Actions so far: where a search for the best response also starts.
 
     >>> from surefoot.belief.gp import GP
+    >>> from surefoot.domain import Candidates
     >>> from surefoot.games import RandomStrategy
     >>> spaces = [Candidates([0.0, 0.5, 1.0]), Candidates([0.0, 1.0])]
     >>> joint = JointActions(spaces)
@@ -161,12 +161,12 @@ class Reasoner:
         """Return the action that is best on average against what the others do."""
         space = self.joint.spaces[seat]
         taken = np.empty((0, space.dimension)) if exclude is None else exclude
-        if self.joint.table and isinstance(space, Candidates):
-            mask = np.zeros(space.size, dtype=bool)
-            mask[space.indices_of(taken) if len(taken) else []] = True
+        if self.joint.table:
+            mask = np.zeros(self.joint.shape[seat], dtype=bool)
+            mask[space.address(taken) if len(taken) else []] = True
             free = None if mask.all() else mask
             row = argmax(self.values(seat, others), rng=self.draws("ties", seat), exclude=free)
-            return np.asarray(space.points[row])
+            return np.asarray(space.enumerate()[row])
         score = self.score(seat, others)
         seeds = self.played.get(seat)
         if seeds is not None and len(seeds):
@@ -227,11 +227,9 @@ class Reasoner:
         return {**points, **fixed}, weights  # one row of what is fixed stands for all
 
     def _rows(self, seat: int, tracker: Tracker) -> NDArray[np.intp]:
-        space = self.joint.spaces[seat]
         drawn = tracker.draw(500 if self.samples is None else self.samples, self.draws("samples", seat))
-        if not isinstance(space, Candidates):
-            raise TypeError("rows exist on candidates only")
-        return space.indices_of(drawn)
+        rows: NDArray[np.intp] = self.joint.spaces[seat].address(drawn)
+        return rows
 
     def _chances(self, seat: int, tracker: Tracker) -> Array:
         """Probabilities of all actions of a seat, in the order of its candidates."""

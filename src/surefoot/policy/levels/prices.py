@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.arguments import not_negative, positive
-from surefoot.domain import Candidates, Domain
+from surefoot.domain import Domain
 from surefoot.loop.state import storable
 from surefoot.loop.trials import Trials
 from surefoot.loop.types import Proposal
@@ -60,6 +60,7 @@ class Fidelity:
 def checked_field(field: Field | None, name: str, domain: Domain, *, positive: bool) -> Field | None:
     """Return an array over the candidates after checking it; a function is checked when it is called.
 
+    >>> from surefoot.domain import Candidates
     >>> checked_field([1.0, 0.0], "cost", Candidates([0.1, 0.2]), positive=True)
     Traceback (most recent call last):
     ...
@@ -67,7 +68,7 @@ def checked_field(field: Field | None, name: str, domain: Domain, *, positive: b
     """
     if field is None or callable(field):
         return field
-    if not isinstance(domain, Candidates):
+    if not domain.listed:
         raise ValueError(f"{name} as an array needs Candidates; on {type(domain).__name__} pass a function of points")
     try:
         array = np.asarray(field, dtype=np.float64)
@@ -75,7 +76,7 @@ def checked_field(field: Field | None, name: str, domain: Domain, *, positive: b
         raise TypeError(f"{name} must be an array over the candidates or a function, got {field!r}") from None
     if array.shape != (domain.size,):
         raise ValueError(f"{name} must have one number for each of {domain.size} candidates, got shape {array.shape}")
-    return numbers_at(array, name, domain.points, None, positive=positive)
+    return numbers_at(array, name, domain.enumerate(), None, positive=positive)
 
 
 def numbers_at(field: Field, name: str, X: Array, rows: NDArray[np.intp] | None, *before: Any, positive: bool) -> Array:
@@ -135,6 +136,7 @@ class Prices:
     levels : tuple of Fidelity, or None
         The ways to measure.
 
+    >>> from surefoot.domain import Candidates
     >>> prices = Prices(Candidates([0.0, 1.0]), fidelities=[Fidelity(1e-6, 15.0), Fidelity(0.05, 2.0)])
     >>> prices.at(np.zeros((1, 1)), None)
     array([[15.],

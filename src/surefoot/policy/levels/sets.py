@@ -29,7 +29,7 @@ from surefoot.belief.gp import GP
 from surefoot.belief.protocol import EVERY, Belief
 from surefoot.domain import Candidates
 from surefoot.domain.ranking import argmax
-from surefoot.domain.search import EXHAUSTIVE
+from surefoot.domain.search import exhaustive
 from surefoot.loop.trials import Trials
 from surefoot.loop.types import LevelSet, Observation, Proposal, Query
 from surefoot.loop.widths import Width
@@ -221,8 +221,7 @@ class Ground:
     def points(self) -> Array:
         """The points, shape (n, d), not to be written to."""
         domain = self.domain
-        every = domain.size is not None and (domain.listed or domain.size <= EXHAUSTIVE)
-        points = domain.enumerate() if every else domain.design(self.count, self.stream("ground", 0))
+        points = domain.enumerate() if exhaustive(domain) else domain.design(self.count, self.stream("ground", 0))
         points.setflags(write=False)  # answers show them
         return points
 

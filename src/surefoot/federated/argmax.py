@@ -64,7 +64,7 @@ class SpreadTable(NamedTuple):
         return np.concatenate([regional_values(features(U), vectors, index) for U, index in zip(*parts, strict=True)])
 
 
-_kept: WeakKeyDictionary[SharedFeatures, dict[tuple[Regions, Domain], SpreadTable]] = WeakKeyDictionary()
+_tables: WeakKeyDictionary[SharedFeatures, dict[tuple[Regions, Domain], SpreadTable]] = WeakKeyDictionary()
 
 
 def spread_table(features: SharedFeatures, regions: Regions, domain: Domain) -> SpreadTable:
@@ -80,7 +80,7 @@ def spread_table(features: SharedFeatures, regions: Regions, domain: Domain) -> 
     >>> table.phi.shape, spread_table(features, Regions((2,)), Box.unit(1)) is table
     ((2048, 50), True)
     """
-    mine = _kept.setdefault(features, {})
+    mine = _tables.setdefault(features, {})
     if (regions, domain) not in mine:
         if len(mine) >= TABLES:
             mine.pop(next(iter(mine)))
@@ -94,6 +94,7 @@ def regional_values(phi: Array, vectors: Array, index: Indices) -> Array:
     >>> regional_values(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]))
     array([1., 4.])
     """
+    # What line 7 of Algorithm 6.2 maximizes; with one sub-region, line 6 of Algorithm 5.1 (Dai's thesis, 2021).
     values: Array = np.take_along_axis(phi @ vectors.T, np.asarray(index)[:, None], axis=1)[:, 0]
     return values
 

@@ -13,7 +13,7 @@ game and knows the distribution after each of them. Here are the simple ones; mu
 >>> tracker.probabilities.round(3)
 array([0.333, 0.333, 0.333])
 
-References: Dai et al. 2020 (R2-B2), section 3.1; here chapter 8.2.2 of the thesis.
+References: Dai et al. 2020 (R2-B2), section 3.1; section 8.3.1.1 of Dai's thesis (2021).
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ def test_every_listed_name_exists_and_lists_are_sorted_sets():
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page.name not in FILES and FENCE.search(page.read_text())], ids=name_of
 )
+@pytest.mark.filterwarnings("error:.*the old name goes with:DeprecationWarning")
 def test_code_blocks_run(page, tmp_path, monkeypatch, capsys):
     """The blocks of a page run one after the other, as a reader would type them."""
     monkeypatch.chdir(tmp_path)

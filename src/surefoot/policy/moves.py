@@ -176,7 +176,16 @@ class MoveScores(Protocol):
 
 
 def best_move(view: View, belief: Belief, rule: MoveScores) -> Proposal:
-    """Return the move that a rule scores highest, from where the vehicle stands."""
+    """Return the move that a rule scores highest, from where the vehicle stands.
+
+    >>> from surefoot import GP, GPUCB, MoveTable, Paths
+    >>> ring = Paths([0.0, 9.0], MoveTable({0: [[1], [0]], 1: [[1]]}), start=0)
+    >>> policy = GPUCB(ring, gp=GP(noise=0.01), seed=0)
+    >>> policy.tell([0.0], 1.0)  # what is high and what is unknown: the other place is
+    >>> view = policy.view()
+    >>> best_move(view, view.believe(), policy.rule).stops
+    array([1])
+    """
     moves = view.trials.journey.options()
     known = MoveBelief.of(belief, view.domain.encode(view.domain.enumerate()), moves)
     best = best_moves(rule.score_moves(view, known, belief), rule.level(known, belief))
@@ -184,6 +193,11 @@ def best_move(view: View, belief: Belief, rule: MoveScores) -> Proposal:
 
 
 def drawn(view: View, best: Mask) -> int:
-    """Return the rank of one of the best moves, drawn at random if there are several."""
+    """Return the rank of one of the best moves, drawn at random if there are several.
+
+    >>> from surefoot import Box, GPUCB
+    >>> drawn(GPUCB(Box([(0.0, 1.0)]), seed=0).view(), np.array([False, True, False]))
+    1
+    """
     ranks = np.flatnonzero(best)
     return int(ranks[0 if ranks.size == 1 else int(view.stream("ties", view.step).integers(ranks.size))])

@@ -302,7 +302,15 @@ class Surrogate:
 
 @contextlib.contextmanager
 def imagined(belief: Belief, points: Sequence[Any], noises: Sequence[float | None] | None = None) -> Iterator[Belief]:
-    """The belief as if points, as it names them, had been measured at their mean; undone bit for bit afterwards."""
+    """The belief as if points, as it names them, had been measured at their mean; undone bit for bit afterwards.
+
+    >>> belief = GP(noise=0.1).condition([[0.0]], [1.0])
+    >>> with imagined(belief, [np.array([1.0])]):
+    ...     print(belief.n)
+    2
+    >>> belief.n
+    1
+    """
     done = 0
     try:
         for at, noise in zip(points, noises or [None] * len(points), strict=True):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.arguments import not_negative, positive
-from surefoot.domain import Domain
+from surefoot.domain import Candidates, Domain
 from surefoot.loop.state import storable
 from surefoot.loop.trials import Trials
 from surefoot.loop.types import Proposal
@@ -60,7 +60,6 @@ class Fidelity:
 def checked_field(field: Field | None, name: str, domain: Domain, *, positive: bool) -> Field | None:
     """Return an array over the candidates after checking it; a function is checked when it is called.
 
-    >>> from surefoot.domain import Candidates
     >>> checked_field([1.0, 0.0], "cost", Candidates([0.1, 0.2]), positive=True)
     Traceback (most recent call last):
     ...
@@ -68,7 +67,7 @@ def checked_field(field: Field | None, name: str, domain: Domain, *, positive: b
     """
     if field is None or callable(field):
         return field
-    if not domain.listed:
+    if not isinstance(domain, Candidates):
         raise ValueError(f"{name} as an array needs Candidates; on {type(domain).__name__} pass a function of points")
     try:
         array = np.asarray(field, dtype=np.float64)
@@ -76,7 +75,7 @@ def checked_field(field: Field | None, name: str, domain: Domain, *, positive: b
         raise TypeError(f"{name} must be an array over the candidates or a function, got {field!r}") from None
     if array.shape != (domain.size,):
         raise ValueError(f"{name} must have one number for each of {domain.size} candidates, got shape {array.shape}")
-    return numbers_at(array, name, domain.enumerate(), None, positive=positive)
+    return numbers_at(array, name, domain.points, None, positive=positive)
 
 
 def numbers_at(field: Field, name: str, X: Array, rows: NDArray[np.intp] | None, *before: Any, positive: bool) -> Array:
@@ -136,7 +135,6 @@ class Prices:
     levels : tuple of Fidelity, or None
         The ways to measure.
 
-    >>> from surefoot.domain import Candidates
     >>> prices = Prices(Candidates([0.0, 1.0]), fidelities=[Fidelity(1e-6, 15.0), Fidelity(0.05, 2.0)])
     >>> prices.at(np.zeros((1, 1)), None)
     array([[15.],
@@ -189,8 +187,11 @@ class Prices:
 def last_point(trials: Trials) -> Array | None:
     """Return where the last measurement was made, None before the first.
 
-    >>> last_point(Trials(Candidates([0.0]))) is None
-    True
+    >>> from surefoot import Box, RandomSearch
+    >>> policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
+    >>> policy.tell([0.5], 2.0)
+    >>> last_point(policy.trials)
+    array([0.5])
     """
     return trials.observations[-1].x if trials.observations else None
 

@@ -29,7 +29,7 @@ from surefoot.belief.gp import GP
 from surefoot.belief.protocol import EVERY, Belief
 from surefoot.domain import Candidates
 from surefoot.domain.ranking import argmax
-from surefoot.domain.search import exhaustive
+from surefoot.domain.search import EXHAUSTIVE
 from surefoot.loop.trials import Trials
 from surefoot.loop.types import LevelSet, Observation, Proposal, Query
 from surefoot.loop.widths import Width
@@ -201,8 +201,8 @@ class LevelSets:
 def kept(monotone: bool | None, gp: GP) -> bool:
     """Return whether what is decided stays decided; None: unless the belief is refitted.
 
-    >>> kept(None, GP()), kept(None, GP().refit(5))
-    (True, False)
+    >>> kept(None, GP()), kept(None, GP().refit(1)), kept(True, GP().refit(1))
+    (True, False, True)
     """
     if monotone not in (True, False, None):
         raise ValueError(f"monotone must be True, False or None, got {monotone!r}")
@@ -221,7 +221,8 @@ class Ground:
     def points(self) -> Array:
         """The points, shape (n, d), not to be written to."""
         domain = self.domain
-        points = domain.enumerate() if exhaustive(domain) else domain.design(self.count, self.stream("ground", 0))
+        every = domain.size is not None and (domain.listed or domain.size <= EXHAUSTIVE)
+        points = domain.enumerate() if every else domain.design(self.count, self.stream("ground", 0))
         points.setflags(write=False)  # answers show them
         return points
 

@@ -2,14 +2,6 @@
 
 On a finite domain a choice is a set of candidates, elsewhere a region around a center. :func:`judge_of` returns what
 knows the worst cases of either, so that nobody else asks which it is.
-
->>> from surefoot import GP, SE, Ball, Candidates, GPUCB
->>> line = Candidates([0.0, 1.0, 2.0])
->>> policy = GPUCB(line, gp=GP(SE(0.1), noise=1e-6), seed=0)
->>> for x, y in [(0.0, 1.0), (1.0, 5.0), (2.0, 4.0)]:
-...     policy.tell([x], y)
->>> robust_bounds(policy, Ball(1.0).on(line), 2.0, np.arange(3))[1].round(3)
-array([1., 1., 4.])
 """
 
 from __future__ import annotations
@@ -142,7 +134,12 @@ class RegionJudge:
 
 
 def judge_of(reach: Sets | Region) -> SetJudge | RegionJudge:
-    """Return what knows the worst cases over what an adversary reaches."""
+    """Return what knows the worst cases over what an adversary reaches.
+
+    >>> from surefoot import Ball, Candidates
+    >>> judge_of(Ball(1.0).on(Candidates([0.0, 1.0, 2.0]))).sets.members(0)
+    array([0, 1])
+    """
     return SetJudge(reach) if isinstance(reach, Sets) else RegionJudge(reach)
 
 
@@ -159,6 +156,14 @@ def robust_bounds(policy: ModelPolicy, reach: Sets | Region, width: float, cente
         Standard deviations between mean and bound.
     centers : array of shape (k,) or (k, d)
         Centers: numbers on candidates, points elsewhere.
+
+    >>> from surefoot import GP, SE, Ball, Candidates, GPUCB
+    >>> line = Candidates([0.0, 1.0, 2.0])
+    >>> policy = GPUCB(line, gp=GP(SE(0.1), noise=1e-6), seed=0)
+    >>> for x, y in [(0.0, 1.0), (1.0, 5.0), (2.0, 4.0)]:
+    ...     policy.tell([x], y)
+    >>> robust_bounds(policy, Ball(1.0).on(line), 2.0, np.arange(3))[1].round(3)
+    array([1., 1., 4.])
     """
     view = policy.view()
     return judge_of(reach).bounds(view.believe(), width, centers, view.hints())
@@ -197,6 +202,13 @@ def judged(
         Whether that is the lower bound shown too; a bound of an earlier fit says nothing about this one's mean.
     hints : array of shape (m, e), optional
         Encoded points where bounds may dip.
+
+    >>> from surefoot import GP, SE, Ball, Candidates
+    >>> from surefoot.belief import GridPosterior
+    >>> line = Candidates([0.0, 1.0, 2.0])
+    >>> belief = GridPosterior.condition(GP(SE(0.1), noise=1e-6), line.points, [0, 1, 2], [1.0, 5.0, 4.0])
+    >>> print(judged(judge_of(Ball(1.0).on(line)), belief, 2.0, [0, 1, 2]).center)
+    2
     """
     distinct = np.array(centers) if own is not None else np.array(list(dict.fromkeys(map(_hashable, centers))))
     lower, mean, upper = judge.bounds(belief, width, distinct, hints)
@@ -207,7 +219,13 @@ def judged(
 
 
 def report(judge: WorstCases, found: Judged, rule: str) -> Recommendation:
-    """Return a center and what is known of its worst case as a recommendation; ``rule`` says it in words."""
+    """Return a center and what is known of its worst case as a recommendation; ``rule`` says it in words.
+
+    >>> from surefoot import Ball, Candidates
+    >>> judge = judge_of(Ball(1.0).on(Candidates([0.0, 1.0, 2.0])))
+    >>> report(judge, Judged(2, 3.9, 4.0, 4.1), "best worst case").x
+    array([2.])
+    """
     answer = judge.answer(found.center)
     return Recommendation(**answer, mean=found.mean, lower=found.lower, upper=found.upper, rule=rule)
 

@@ -214,7 +214,14 @@ class Fresh:
 
 
 def imagined(tree: PathTree, samples: int, sampling: str, rng: np.random.Generator) -> Normals:
-    """Return outcomes as the policy's ``sampling`` says: ``"shared"``, ``"sobol"`` (shared too), or ``"iid"``."""
+    """Return outcomes as the policy's ``sampling`` says: ``"shared"``, ``"sobol"`` (shared too), or ``"iid"``.
+
+    >>> from surefoot import GP, MoveTable, Paths
+    >>> ring = Paths([0.0, 9.0], MoveTable({0: [[1], [0]], 1: [[1]]}), start=0)
+    >>> tree = PathTree.grow(GP(noise=0.01).condition([[0.0], [9.0]], [1.01, 2.02]), ring, 0, horizon=2)
+    >>> imagined(tree, 8, "sobol", np.random.default_rng(0)).tables[0].shape
+    (8, 1)
+    """
     if sampling == "iid":
         return Fresh(tree.horizon, samples, rng)
     return Shared.draw(tree, samples, rng, "random" if sampling == "shared" else "sobol")

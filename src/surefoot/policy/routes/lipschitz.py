@@ -288,6 +288,12 @@ def influence(tree: PathTree, depth: int) -> Array:
     """Return α = ‖W‖ of the regression weights W = K(s, S) (K(S, S) + σ²)⁻¹ of the last move on all that precedes it.
 
     Definition 1.
+
+    >>> from surefoot import GP, MoveTable, Paths
+    >>> ring = Paths([0.0, 9.0], MoveTable({0: [[1], [0]], 1: [[1]]}), start=0)
+    >>> tree = PathTree.grow(GP(noise=0.01).condition([[0.0], [9.0]], [1.01, 2.02]), ring, 0, horizon=2)
+    >>> influence(tree, 1).round(2)  # each place was measured, and is far from the other
+    array([0.99, 0.99])
     """
     belief, kernel = tree.belief, tree.belief.gp.kernel
     prior = kernel(tree.points)
@@ -333,13 +339,24 @@ def grouped(extreme: np.ufunc, values: Array, cuts: Indices) -> Array:
 
 
 def norms(gram: Array, X: Array) -> Array:
-    """Return ‖Ψ x‖ for each path's ΨᵀΨ (P, k, k) and each of the innovations (N, k), shape (P, N)."""
+    """Return ‖Ψ x‖ for each path's ΨᵀΨ (P, k, k) and each of the innovations (N, k), shape (P, N).
+
+    >>> norms(np.eye(2)[None], np.array([[3.0, 4.0], [0.0, 1.0]]))
+    array([[5., 1.]])
+    """
     squares = gram.reshape(len(gram), -1) @ (X[:, :, None] * X[:, None, :]).reshape(len(X), -1).T
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 def nearest(tree: PathTree, depth: int, X: Array) -> Indices:
-    """Return the sample nearest to the mean, by measured values, for each path of ``depth`` moves (Algorithm 1, 9)."""
+    """Return the sample nearest to the mean, by measured values, for each path of ``depth`` moves (Algorithm 1, 9).
+
+    >>> from surefoot import GP, MoveTable, Paths
+    >>> ring = Paths([0.0, 9.0], MoveTable({0: [[1], [0]], 1: [[1]]}), start=0)
+    >>> tree = PathTree.grow(GP(noise=0.01).condition([[0.0], [9.0]], [1.01, 2.02]), ring, 0, horizon=2)
+    >>> nearest(tree, 1, np.array([[-2.0], [0.5], [1.0]]))
+    array([1, 1])
+    """
     gram = _gram(tree, depth)
     step = max(1, BLOCK // len(X))
     return np.concatenate([norms(gram[i : i + step], X).argmin(axis=1) for i in range(0, len(gram), step)])

@@ -302,7 +302,16 @@ def path_counts(domain: Paths, location: int, horizon: int) -> list[float]:
 
 
 def check_paths(domain: Paths, counts: Sequence[float]) -> None:
-    """Refuse a horizon with more paths than fit into memory, given what :func:`path_counts` says of the start."""
+    """Refuse a horizon with more paths than fit into memory, given what :func:`path_counts` says of the start.
+
+    >>> from surefoot import MoveTable, Paths
+    >>> ring = Paths([0.0, 9.0], MoveTable({0: [[1], [0]], 1: [[1]]}), start=0)
+    >>> check_paths(ring, path_counts(ring, 0, 2))
+    >>> check_paths(ring, [2.0, 1e12])
+    Traceback (most recent call last):
+    ...
+    ValueError: there are 1.0e+12 paths of 2 moves from place 0: lower horizon, or keep fewer moves; ...
+    """
     if counts[-1] * domain.length > MANY:
         raise ValueError(
             f"there are {counts[-1]:.1e} paths of {len(counts)} moves from place {domain.start}: lower horizon, or "

@@ -92,7 +92,14 @@ def _jensen(likely: Array, constants: Constants) -> tuple[Array, Array]:
 
 
 def check_nodes(nodes: float, asked: str) -> None:
-    """Refuse a tree that would take hours."""
+    """Refuse a tree that would take hours.
+
+    >>> check_nodes(1e4, "horizon=2")
+    >>> check_nodes(1e13, "horizon=4")
+    Traceback (most recent call last):
+    ...
+    ValueError: horizon=4 makes a tree of 1.0e+13 nodes, more than ...
+    """
     if nodes > MANY:
         raise ValueError(
             f"{asked} makes a tree of {nodes:.1e} nodes, more than {MANY:.0e}: lower horizon or samples, keep fewer "

@@ -95,7 +95,8 @@ TUNE = ["tune", "objective.py:f", "--space", "space.toml", "--trials", "4", "--s
 
 def run(*words: str | Path, folder: Path) -> subprocess.CompletedProcess:
     settings = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "OMP_NUM_THREADS": "1"}
-    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "COVERAGE_PROCESS_START"):
+    # Without the last, every process here would compile what it imports of NumPy and SciPy anew.
+    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "COVERAGE_PROCESS_START", "PYTHONDONTWRITEBYTECODE"):
         settings.pop(name, None)
     words = [str(word) for word in words]
     return subprocess.run(words, cwd=folder, env=settings, capture_output=True, text=True, timeout=300)
@@ -128,6 +129,7 @@ def bare(tmp_path_factory):
     return programs, folder
 
 
+@pytest.mark.slow
 # One test, so that workers that share the tests do not make an environment each.
 def test_a_bare_install_works(bare):
     programs, folder = bare

@@ -153,9 +153,9 @@ def test_two_packages_with_one_name_are_not_guessed_between(installed):
 
 
 def test_the_service_knows_which_policies_its_workers_find(installed, monkeypatch):
-    live = pytest.importorskip("surefoot.serve.live")
+    rows = pytest.importorskip("surefoot.serve.rows")
     policy_named("Wanderer")
     monkeypatch.setitem(registry.defined, "Own", type("Own", (RandomSearch,), {}))
-    assert [live.of_the_program(name) for name in ("Wanderer", "GPUCB", "Own")] == [False, False, True]
+    assert [rows.of_the_program(name) for name in ("Wanderer", "GPUCB", "Own")] == [False, False, True]
     monkeypatch.setitem(registry.defined, "Broken", registry.defined["Own"])  # half imported, and then it failed
-    assert live.of_the_program("Broken")
+    assert rows.of_the_program("Broken")

@@ -47,6 +47,16 @@ def post(server: Server, path: str, body: dict, tenant: str = "bounded") -> http
     return httpx.post(f"{server.url}/api/v1/studies{path}", json=body, headers=headers, timeout=60.0)
 
 
+def ask(server: Server, id: str) -> dict:
+    """The next query; on a busy machine a new worker may be late for the limit of two seconds."""
+    for _ in range(20):
+        answer = post(server, f"/{id}/ask", {})
+        if answer.status_code != 503:
+            break
+    assert answer.status_code == 200, answer.text
+    return answer.json()["queries"][0]
+
+
 def begin(server: Server, policy: str, domain: dict, tenant: str = "bounded", **more) -> str:
     made = post(server, "", {"name": "x", "policy": policy, "domain": domain, "seed": 0, **more}, tenant)
     assert made.status_code == 201, made.text
@@ -63,9 +73,9 @@ class TestOneAsk:
         answer = post(strict, f"/{id}/ask", {"n": 1000})
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30")
         assert answer.json()["detail"] == "this took longer than 2 seconds and was ended; nothing changed"
-        again = post(strict, f"/{id}/ask", {}).json()["queries"]
-        assert np.array_equal(again[0]["x"], home.ask().x)
-        assert again[0]["id"] == 0
+        again = ask(strict, id)
+        assert np.array_equal(again["x"], home.ask().x)
+        assert again["id"] == 0
         assert post(strict, f"/{id}/tell", {"query": 0, "value": 1.0}).json() == {"version": 12}
 
     @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
@@ -80,7 +90,7 @@ class TestOneAsk:
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30"), answer.text
         assert "needs more than the 190 MiB of memory" in answer.json()["detail"]
         assert post(strict, f"/{id}/tell", {"x": [0.0], "value": 1.0}).json() == {"version": 4}
-        assert post(strict, f"/{begin(strict, 'GPUCB', BOX)}/ask", {}).status_code == 200
+        ask(strict, begin(strict, "GPUCB", BOX))
 
     @linux
     def test_goes_on_in_another_worker_when_its_own_is_killed(self, server):

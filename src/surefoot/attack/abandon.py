@@ -1,8 +1,8 @@
 """When to give up a perturbation loop: Bayesian optimal stopping on the scale of its errors.
 
 The stopping solver wants an error in [0, 1] that falls towards 0. The objective y of a loop is an unbounded log-odds
-that jumps up and down, and what matters is whether its running maximum will pass y*, the best before the loop. So, with
-mᵢ = max_{j≤i} y_j, the success level y_hi = 0 and y_lo the lowest objective seen so far,
+that jumps up and down, and what matters (5.5) is whether its running maximum will pass y*, the best before the loop.
+So, with mᵢ = max_{j≤i} y_j, the success level y_hi = 0 and y_lo the lowest objective seen so far,
 
     eᵢ = (y_hi − mᵢ)/(y_hi − y_lo),   clipped to [ε, 1 − ε],   and the loop wins if its last error is below e(y*).
 
@@ -78,7 +78,7 @@ class Abandon:
 
     def threshold(self, round: int) -> float:
         """Return K₁ of a round, counted from 1."""
-        return self.k1 / self.growth ** (round - 1)
+        return self.k1 / self.growth ** (round - 1)  # K₁,ᵣ = K₁/g^(r−1), as in BO-BOS
 
     def errors(self, scores: ArrayLike, lowest: float) -> Array:
         """Return the errors of a loop's objectives, from its running best.
@@ -87,7 +87,7 @@ class Abandon:
         array([0.8, 0.8, 0.4])
         """
         running = np.maximum.accumulate(np.asarray(scores, dtype=np.float64))
-        return np.clip(running / lowest, self.margin, 1.0 - self.margin)
+        return np.clip(running / lowest, self.margin, 1.0 - self.margin)  # (y_hi − mᵢ)/(y_hi − y_lo), y_hi = 0
 
     def watch(self, *, best: float, lowest: float, round: int, seed: int) -> Watch | None:
         """Return the watch over one loop, fed with 1 − :meth:`errors`; None where there is no scale to judge it on."""

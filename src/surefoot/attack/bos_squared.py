@@ -7,8 +7,8 @@ UCB on what earlier resolutions achieved (:mod:`surefoot.attack.dimension`); an 
 searches at that resolution by Add-GP-UCB (:mod:`surefoot.policy.ucb.add_gp_ucb`), with the decomposition learned anew,
 and is given up by Bayesian optimal stopping when it will not beat the best so far (:mod:`surefoot.attack.abandon`).
 
-Reference: Kharkovskii 2020 (thesis), chapter 5, Algorithms 5 to 7; the perturbation loop shares its settings with Ru,
-Cobb, Blaas & Gal 2020.
+Reference: Kharkovskii 2020 (thesis), chapter 5, Algorithms 5 to 7, whose lines are named; the perturbation loop shares
+its settings with Ru, Cobb, Blaas & Gal 2020.
 
 Guarantee: none is known.
 
@@ -193,13 +193,13 @@ class BOS2(Attack):
         yield from self._initial(probe, data, sizes)
         spent = 0  # queries of the loops, t
         known: dict[int, GP] = {}  # the last belief at every size
-        for number in range(1, probe.budget + 1):  # lines 2 to 8 of Algorithm 5; the probe ends it
-            size = sizes.propose(spent, probe.stream("dimension", number))
+        for number in range(1, probe.budget + 1):  # Algorithm 5, line 3: while t < T; the probe ends it
+            size = sizes.propose(spent, probe.stream("dimension", number))  # line 4: d* ← DimensionBO
             loop = _Loop(self, probe, data, size, number, known.get(size))
-            best = yield from loop.run()
+            best = yield from loop.run()  # lines 5 and 6: PerturbationBO, which adds to the data
             known[size] = loop.gp
-            spent += loop.queries
-            sizes.record(size, spent, best)
+            spent += loop.queries  # line 8: t ← t + i
+            sizes.record(size, spent, best)  # line 7: ((d*, t + i), max y_j)
 
     def _initial(self, probe: Probe, data: Latent, sizes: LatentSizes) -> Search:
         """Random perturbations at some sizes; each size is recorded as a loop of its own that ended early."""
@@ -223,7 +223,7 @@ class _Loop:
         self.options, self.probe, self.data, self.size, self.number = options, probe, data, size, number
         self.channels = probe.image.shape[0]
         self.resize = Resize(size, (probe.image.shape[1], probe.image.shape[2]))
-        self.P, self.y = data.at(self.resize, options.points)
+        self.P, self.y = data.at(self.resize, options.points)  # line 2: the data, resized to the latent space
         self.gp = learn(
             self.P,
             self.y,
@@ -246,22 +246,22 @@ class _Loop:
                 if i > 1 and (i - 1) % options.refit == 0:
                     self.gp = refine(self.gp, self.P, self.y)
                     belief = self.gp.condition(self.P, self.y)
-                u = self._next(belief, i)
+                u = self._next(belief, i)  # lines 4 and 11: δ_i = argmax α_i(δ)
                 unit = self.resize.up(u.reshape(self.channels, self.size, self.size))
                 self.queries = i
-                y = float((yield from probe.query(probe.ball.stretch(unit[None])))[0])
-                self.data.add(unit, y)
+                y = float((yield from probe.query(probe.ball.stretch(unit[None])))[0])  # lines 5 and 12: (5.3)
+                self.data.add(unit, y)  # lines 6 and 13
                 self.P, self.y = np.vstack([self.P, u]), np.append(self.y, y)
-                belief.append(u, y)
+                belief.append(u, y)  # lines 7 and 14
                 scores.append(y)
                 if rule is None or i < rule.initial:
                     continue
-                if i == rule.initial:  # line 8: the table, from the first i_0 objectives
+                if i == rule.initial:  # line 8: the table that solves (5.5), from the first i_0 objectives
                     lowest = min(lowest, *scores)
                     watch = rule.watch(best=before, lowest=lowest, round=self.number, seed=probe.seed)
                 if watch is None or max(scores) > before:
                     continue
-                if watch.report(1.0 - rule.errors(scores, lowest)).stop:  # only a stop stops; the rest goes on
+                if watch.report(1.0 - rule.errors(scores, lowest)).stop:  # line 16: only a stop, D₁, stops
                     stopped = i < options.length
                     break
         except Finished:  # the last query is in the probe's trace only
@@ -272,7 +272,7 @@ class _Loop:
         return max(scores)
 
     def _next(self, belief: Posterior, i: int) -> Array:
-        """The point of the box [−1, 1]^d with the highest sum of bounds; never one that was measured."""
+        """The point of the box [−1, 1]^d with the highest sum of bounds (5.4); never one that was measured."""
         options = self.options
         d = self.P.shape[1]
         rng = self.probe.stream("acquire", 1000 * self.number + i)

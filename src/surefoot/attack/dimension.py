@@ -86,7 +86,7 @@ class LatentSizes:
         >>> LatentSizes((6, 8), length=40).candidates(50)
         [(6, 90), (8, 90)]
         """
-        return [(size, spent + self.length) for size in self.sizes]
+        return [(size, spent + self.length) for size in self.sizes]  # line 3: x = (d_0, t_0 + i_max)
 
     def _scaled(self, pairs: Sequence[tuple[int, int]]) -> Array:
         low, high = min(self.sizes), max(self.sizes)
@@ -99,7 +99,7 @@ class LatentSizes:
             return np.zeros(len(self.sizes))
         X, y = self._scaled([(size, total) for size, total, _ in self.history]), [best for *_, best in self.history]
         mean, std = self.gp.fit(X, y, rng=rng).condition(X, y).predict(self._scaled(self.candidates(spent)))
-        bounds: Array = mean + self.width * std
+        bounds: Array = mean + self.width * std  # lines 4 and 5: α = μ + 2σ
         return bounds
 
     def propose(self, spent: int, rng: np.random.Generator) -> int:
@@ -108,4 +108,4 @@ class LatentSizes:
             return self.choice
         if self.choice == "random":
             return self.sizes[int(rng.integers(len(self.sizes)))]
-        return self.sizes[argmax(self.bounds(spent, rng), rng=rng)]
+        return self.sizes[argmax(self.bounds(spent, rng), rng=rng)]  # line 6

@@ -300,12 +300,12 @@ class Parts:
         if not self.posterior.n:
             return np.empty((*U.shape[:2], 0)), np.zeros(U.shape[:2])
         K = self.kernel.cross(U, self.measured)
-        return K, K @ self.posterior.alpha
+        return K, K @ self.posterior.alpha  # μ⁽ʲ⁾ = k⁽ʲ⁾(u, X) (K + Σ)⁻¹ (y − c)
 
     def _std(self, K: Array, part: Indices) -> Array:
         """Standard deviations from covariances K (R, n) with the measurements, of the parts ``part`` (R,)."""
         level = self.kernel.variance[part]
-        V = K @ self.posterior.inverse.T
+        V = K @ self.posterior.inverse.T  # k⁽ʲ⁾(u, u) − k⁽ʲ⁾(u, X) (K + Σ)⁻¹ k⁽ʲ⁾(X, u)
         std: Array = np.sqrt(np.maximum(level - np.vecdot(V, V), NOTHING * level))
         return std
 

@@ -1,9 +1,9 @@
 """A function that drifts: what is known of it now, when measurements fade with their age.
 
-The model is f_1 = g_1 and f_{t+1} = √(1 − ε) f_t + √ε g_{t+1} with independent draws g from one Gaussian process. Every
-f_t is a draw from that process, and cov(f_t(x), f_s(z)) = k(x, z) (1 − ε)^{|t−s|/2}: a product of the kernel with an
-exponential kernel in time, so that times need not be whole numbers. ε is the *forgetting* per unit of time: at 0 the
-function stands still, at 1 nothing of it is left after one unit.
+The model is f_1 = g_1 (5.1) and f_{t+1} = √(1 − ε) f_t + √ε g_{t+1} (5.2) with independent draws g from one Gaussian
+process. Every f_t is a draw from that process, and cov(f_t(x), f_s(z)) = k(x, z) (1 − ε)^{|t−s|/2}: a product of the
+kernel with an exponential kernel in time, so that times need not be whole numbers. ε is the *forgetting* per unit of
+time: at 0 the function stands still, at 1 nothing of it is left after one unit.
 
 With K̃ = K ∘ [(1 − ε)^{|i−j|/2}] over the measurements and k̃(x) = k(x) ∘ [(1 − ε)^{age/2}] the posterior is
 
@@ -75,7 +75,7 @@ def simulate_drift(factor: ArrayLike, steps: int, forgetting: float, rng: np.ran
     rate, L = check_forgetting(forgetting), np.asarray(factor, dtype=np.float64)
     if steps < 1 or L.ndim != 2:
         raise ValueError(f"need one step and a square factor, got {steps!r} and shape {L.shape}")
-    values: Array = rng.standard_normal((steps, L.shape[1])) @ L.T  # the innovations, in one product
+    values: Array = rng.standard_normal((steps, L.shape[1])) @ L.T  # all g of (5.1) and (5.2), in one product
     return drifted(values, rate)
 
 
@@ -89,7 +89,7 @@ def drifted(innovations: Array, forgetting: float) -> Array:
     stay, new = math.sqrt(1.0 - forgetting), math.sqrt(forgetting)
     for t in range(1, len(innovations)):
         innovations[t] *= new
-        innovations[t] += stay * innovations[t - 1]
+        innovations[t] += stay * innovations[t - 1]  # (5.2)
     return innovations
 
 
@@ -247,7 +247,7 @@ class DriftingGrid:
             raise ValueError(f"time runs backwards: {time} comes after {self.time}")
         share = 1.0 if self.time is None else float(self._share(time - self.time))
         self.time = float(time)
-        if share < 1.0:  # f_{t+Δ} = (1 − ε)^{Δ/2} f_t + (1 − (1 − ε)^Δ)^{1/2} g
+        if share < 1.0:  # (5.2) over a time Δ: f_{t+Δ} = (1 − ε)^{Δ/2} f_t + (1 − (1 − ε)^Δ)^{1/2} g
             self.mean -= self.gp.mean
             self.mean *= math.sqrt(share)
             self.mean += self.gp.mean
@@ -408,7 +408,7 @@ class DriftingGrid:
             self._times = np.concatenate([self._times, np.empty_like(self._times)])
         row = self._V[self._rows]
         np.multiply(covariance, 1.0 / math.sqrt(pivot), out=row)
-        self.information_gain += 0.5 * math.log(pivot / variance)
+        self.information_gain += 0.5 * math.log(pivot / variance)  # one more term of (5.22)
         if y is not None:
             surprise = (y - float(self.mean[i])) / math.sqrt(pivot)
             self.log_likelihood -= 0.5 * (surprise**2 + math.log(2.0 * math.pi * pivot))

@@ -94,7 +94,7 @@ class Forgetting(Kernel):
     def __call__(self, X: Any, Z: Any | None = None) -> Any:
         self._check(X)
         other = X if Z is None else Z
-        return self._share(abs(X[:, :1] - other[:, 0][None, :]))
+        return self._share(abs(X[:, :1] - other[:, 0][None, :]))  # D of (5.3) and (5.4)
 
     @staticmethod
     def _check(X: Any) -> None:
@@ -231,7 +231,7 @@ class Panel:
         variances = np.multiply.outer(np.maximum(levels, 0.0), self._levels) + self.noise
         rotated = vectors.T @ self._rotated
         total = (rotated**2 / variances + np.log(variances)).sum() + rotated.size * math.log(2.0 * math.pi)
-        return -0.5 * float(total)
+        return -0.5 * float(total)  # (5.20), of D ⊗ K + noise
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ class FourierFeatures:
         return f"FourierFeatures({self.kernel}, dimension={self.dimension}, count={self.count}, kind={self.kind!r})"
 
     def _waves(self, X: Any) -> tuple[Any, Any]:
-        """Cosines and sines of ωᵀx (+ b), times √(2v/M)."""
+        """Cosines and sines of ωᵀx (+ b), times √(2v/M): the parts of φ(x)."""
         if X.ndim != 2 or X.shape[1] != self.dimension:
             raise ValueError(f"points must have shape (n, {self.dimension}), got {tuple(X.shape)}")
         angles = X @ _beside(self.frequencies, X).T
@@ -246,6 +246,7 @@ class WeightPosterior:
         if not self._wide:  # A = L Lᵀ: L⁻ᵀ turns standard normals into draws of covariance A⁻¹
             return self.mean + _solve_lower(self._factor, prior.T, transpose=True).T
         noise = _beside(rng.standard_normal((count, t)), self._features)
+        # Matheron's rule: a prior draw w, corrected by ΦᵀG⁻¹(y − Φw − ε)
         residual = self._y / self._xp.sqrt(self._noise) - prior @ self._white.T - noise
         return prior + self._solve(residual.T).T @ self._white
 

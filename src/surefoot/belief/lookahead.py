@@ -2,7 +2,7 @@
 
 The variance of a Gaussian process does not depend on the values, so the effect of measuring x is known beforehand:
 
-    var(x̄ | x) = var(x̄) − cov(x̄, x)²/(var(x) + noise(x)).
+    var(x̄ | x) = var(x̄) − cov(x̄, x)²/(var(x) + noise(x))                                  (3.39).
 
 :class:`Lookahead` holds some points x̄, the *rows*, and adds up over them what each of many x, the *columns*, would
 achieve. Covariances are the prior's less a product of whitened ones, so a pass over r rows and c columns after n
@@ -14,6 +14,8 @@ operations, block after block: no array of r × c numbers is ever held. Several 
 >>> grid = GridPosterior(GP(SE(), noise=1.0), np.array([[0.0], [9.0]]))
 >>> Lookahead(grid, [0, 1]).gains()  # each measurement halves the variance at one of the two
 array([[0.5, 0.5]])
+
+Numbers of equations are those of Bogunovic's thesis (2019), chapter 3.
 
 The arrays of a :class:`~surefoot.belief.grid.GridPosterior` may lie on a device; what comes back is NumPy. On a CUDA
 device a pass over very many covariances is worth compiling: everything after the product then becomes one kernel.
@@ -89,8 +91,8 @@ class Lookahead:
     ) -> Array:
         """Return how much of Σ max(scale · var, floor) over the rows each measurement takes away, shape (k, c).
 
-        In the saturating form Σ min(scale · cov²/(var + noise), scale · var − floor): rows at or below the floor
-        are left out.
+        The numerator of (3.5), in its saturating form Σ min(scale · cov²/(var + noise), scale · var − floor): rows at
+        or below the floor are left out.
 
         Parameters
         ----------
@@ -177,7 +179,7 @@ class Lookahead:
                 row = slice(r, r + tall)
                 known = U[row] @ V[:, column]
                 C = kernel(X[row], Z[column])
-                C -= known
+                C -= known  # Cov of (3.41)
                 yield row, column, C
 
     def _fuses(self, size: int) -> bool:

@@ -149,4 +149,6 @@ def members_of(posterior: Posterior) -> list[Posterior]:
     >>> len(members_of(GP().condition()))
     1
     """
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"a posterior is needed, such as gp.condition(X, y); got {posterior!r}")
     return posterior.members if isinstance(posterior, MixturePosterior) else [posterior]

@@ -38,10 +38,6 @@ class Belief(Protocol):
         The prior behind it; of a mixture, the one that carries its members.
     n : int
         Measurements, hallucinated ones included.
-
-    >>> belief: Belief = GP().condition()
-    >>> belief.n
-    0
     """
 
     @property

@@ -19,10 +19,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from surefoot.domain.parameter import Parameter
 
 __all__ = ["Domain", "Found", "domain_from_dict"]
 
@@ -55,6 +59,8 @@ class Domain(ABC):
     """Whether its points are rows of a list, by which a belief names them."""
     travels: ClassVar[bool] = False
     """Whether a vehicle moves over it, which measures several points on its way."""
+    parameters: Mapping[str, Parameter] = MappingProxyType({})
+    """Its parameters by name; none where a point is plain numbers."""
 
     def __init_subclass__(cls) -> None:
         Domain.registry[cls.__name__] = cls
@@ -92,6 +98,10 @@ class Domain(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return a description in strict JSON that :func:`domain_from_dict` reads back."""
+
+    def description(self) -> dict[str, Any]:
+        """Return the whole domain as strict JSON; :meth:`to_dict` describes one of many points by its hash."""
+        return self.to_dict()
 
     @classmethod
     @abstractmethod

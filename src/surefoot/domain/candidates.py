@@ -215,9 +215,12 @@ class Candidates(Domain):
         digest.update(self.points.astype("<f8", copy=False).tobytes())
         return digest.hexdigest()
 
+    def description(self) -> dict[str, Any]:
+        return {"domain": "Candidates", "points": self.points.tolist()}
+
     def to_dict(self) -> dict[str, Any]:
         if self.points.size <= INLINE:
-            return {"domain": "Candidates", "points": self.points.tolist()}
+            return self.description()
         return {"domain": "Candidates", "sha256": self.sha256, "shape": [self.size, self.dimension]}
 
     @classmethod

@@ -24,7 +24,7 @@ from surefoot.domain.base import Domain
 from surefoot.domain.candidates import Candidates
 from surefoot.domain.mixed import Swapped
 from surefoot.domain.parameter import Choice
-from surefoot.domain.perturbation import Meaningless, Perturbation
+from surefoot.domain.perturbation import InapplicablePerturbation, Perturbation
 from surefoot.domain.sets import ListedSets, Region, Sets
 from surefoot.domain.space import Space
 
@@ -95,7 +95,9 @@ class Groups(Perturbation):
                 raise ValueError(f"unknown parameter {name!r}; known are {domain.names}")
             parameter = domain.parameters[name]
             if not isinstance(parameter, Choice):
-                raise Meaningless(f"{name!r} is a number: Groups swaps values of a choice; WeightedBox moves numbers")
+                raise InapplicablePerturbation(
+                    f"{name!r} is a number: Groups swaps values of a choice; WeightedBox moves numbers"
+                )
             for value in (value for group in groups.values() for value in group):
                 try:
                     parameter.number(value)

@@ -199,7 +199,6 @@ class Paths(Domain):
         self.sites.index_of(x)
 
     def description(self) -> dict[str, Any]:
-        """Return the whole domain as strict JSON; :meth:`to_dict` describes a large one by its hash."""
         code = getattr(self.cost, "__qualname__", type(self.cost).__qualname__)
         return {
             "domain": "Paths",

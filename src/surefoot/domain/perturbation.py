@@ -42,26 +42,28 @@ from surefoot.domain.neighbors import Distance, within, within_distance
 from surefoot.domain.parameter import Choice
 from surefoot.domain.sets import Around, Region, Sets
 from surefoot.domain.space import Space
+from surefoot.moved import renamed
 
 __all__ = [
     "Ball",
-    "Meaningless",
+    "InapplicablePerturbation",
     "Perturbation",
     "WeightedBox",
     "norm_order",
     "perturbation_from_dict",
 ]
+__getattr__ = renamed(__name__, {"Meaningless": "InapplicablePerturbation"})
 
 Array = NDArray[np.float64]
 
 
-class Meaningless(ValueError):
+class InapplicablePerturbation(ValueError):
     """The perturbation has no meaning on this domain, or on one of its parameters.
 
     >>> Ball(0.1, lambda X, Z: abs(X - Z.T)).on(Box.unit(1))
     Traceback (most recent call last):
     ...
-    surefoot.domain.perturbation.Meaningless: Ball needs Candidates, not a Box
+    surefoot.domain.perturbation.InapplicablePerturbation: Ball needs Candidates, not a Box
     """
 
 
@@ -101,8 +103,8 @@ class Perturbation(ABC):
     def __hash__(self) -> int:
         return hash(type(self).__name__)
 
-    def _refuse(self, domain: Domain, needs: str) -> Meaningless:
-        return Meaningless(f"{type(self).__name__} needs {needs}, not a {type(domain).__name__}")
+    def _refuse(self, domain: Domain, needs: str) -> InapplicablePerturbation:
+        return InapplicablePerturbation(f"{type(self).__name__} needs {needs}, not a {type(domain).__name__}")
 
     def _around(self, domain: Domain, reach: Array, norm: float) -> Sets | Region:
         """What is within ``reach`` (d,) of a center."""
@@ -113,7 +115,7 @@ class Perturbation(ABC):
         if isinstance(domain, Space):
             for (name, parameter), r in zip(domain.parameters.items(), reach.tolist(), strict=True):
                 if isinstance(parameter, Choice) and r > 0:
-                    raise Meaningless(
+                    raise InapplicablePerturbation(
                         f"{name!r} is a choice, which has no distances: {type(self).__name__} moves numbers; "
                         f"Groups swaps values of a choice"
                     )

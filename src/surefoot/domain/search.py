@@ -51,6 +51,16 @@ NEARLY = 1e-8  # a climb has arrived when its next step promises less, in shares
 ROUNDS = 8  # of discrete moves and climbs in a mixed space
 
 
+def exhaustive(domain: Domain) -> bool:
+    """Tell whether a search looks at every point of the domain.
+
+    >>> from surefoot.domain import Box, Candidates
+    >>> exhaustive(Candidates([0.0, 1.0])), exhaustive(Box.unit(1))
+    (True, False)
+    """
+    return domain.listed or (domain.size is not None and domain.size <= EXHAUSTIVE)
+
+
 class Score(Protocol):
     """What is maximized: a function of encoded points with its gradient.
 
@@ -109,7 +119,7 @@ def maximize(
     if starts < 1 or raw < 1 or iterations < 0:
         raise ValueError(f"starts, raw >= 1 and iterations >= 0, got {starts!r}, {raw!r} and {iterations!r}")
     taken = np.empty((0, domain.dimension)) if exclude is None else np.atleast_2d(np.asarray(exclude, dtype=np.float64))
-    if domain.listed or (domain.size is not None and domain.size <= EXHAUSTIVE):
+    if exhaustive(domain):
         return _exhaust(score, domain, rng, taken)
 
     known = np.empty((0, domain.dimension)) if seeds is None else np.atleast_2d(np.asarray(seeds, dtype=np.float64))

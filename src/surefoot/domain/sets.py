@@ -26,8 +26,8 @@ from surefoot.domain.design import unit_design
 from surefoot.domain.minfilter import RegularGrid, box_minimum, footprint_minimum
 from surefoot.moved import renamed
 
-__all__ = ["Around", "Beside", "Filtered", "ListedSets", "Region", "Sets", "gauge", "into", "unit_ball"]
-__getattr__ = renamed(__name__, {"Listed": "ListedSets"})
+__all__ = ["Around", "Filtered", "ListedSets", "ParameterRegion", "Region", "Sets", "gauge", "into", "unit_ball"]
+__getattr__ = renamed(__name__, {"Beside": "ParameterRegion", "Listed": "ListedSets"})
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -308,7 +308,7 @@ class Around(Region):
         return np.where(held, 0.0, G)
 
 
-class Beside(Region):
+class ParameterRegion(Region):
     """Parameters beside the center: finitely many values, or a box, or the part of a box near an estimate.
 
     Parameters
@@ -324,7 +324,7 @@ class Beside(Region):
     norm : float
         The norm that is at most 1 there.
 
-    >>> region = Beside(Box.unit(1), values=np.array([[3.0], [4.0]]))
+    >>> region = ParameterRegion(Box.unit(1), values=np.array([[3.0], [4.0]]))
     >>> region.spread(np.array([[0.5]]), 9).tolist()
     [[[0.5, 3.0], [0.5, 4.0]]]
     """

@@ -22,9 +22,9 @@ from surefoot.domain.base import Domain
 from surefoot.domain.box import Box
 from surefoot.domain.candidates import Candidates
 from surefoot.domain.neighbors import rounding
-from surefoot.domain.perturbation import Meaningless, Perturbation, norm_order
+from surefoot.domain.perturbation import InapplicablePerturbation, Perturbation, norm_order
 from surefoot.domain.product import join
-from surefoot.domain.sets import Beside, ListedSets, Region, Sets, gauge
+from surefoot.domain.sets import ListedSets, ParameterRegion, Region, Sets, gauge
 from surefoot.domain.space import Space
 
 __all__ = ["AroundEstimate", "UnknownParameters"]
@@ -85,7 +85,7 @@ class UnknownParameters(Perturbation):
 
     def join(self, domain: Domain) -> Domain:
         if isinstance(domain, Space):
-            raise Meaningless(
+            raise InapplicablePerturbation(
                 f"{type(self).__name__} goes beside a Box or Candidates; in a Space the unknown parameter is "
                 "one of the space's own: WeightedBox({name: its whole range}) gives a number to the adversary, "
                 "Groups({name: {'any': [...]}}) a choice"
@@ -98,7 +98,7 @@ class UnknownParameters(Perturbation):
             raise self._refuse(domain, f"a domain of pairs (x, θ) with {self.dimension} parameters; join() makes it")
         if isinstance(domain, Candidates):
             return self._listed(domain.points, d)
-        return self._beside(Box(domain.bounds[:d]))
+        return self._region(Box(domain.bounds[:d]))
 
     def _allowed(self, theta: Array) -> NDArray[np.bool_]:
         """Which parameters (n, q) the adversary may choose."""
@@ -115,8 +115,8 @@ class UnknownParameters(Perturbation):
         sizes = np.bincount(belongs[reached], minlength=len(first))
         return ListedSets(points[np.sort(first), :d], members, np.cumsum(sizes) - sizes, belongs=belongs)
 
-    def _beside(self, centers: Box) -> Beside:
-        return Beside(centers, values=self.values, box=self.box)
+    def _region(self, centers: Box) -> ParameterRegion:
+        return ParameterRegion(centers, values=self.values, box=self.box)
 
     def to_dict(self) -> dict[str, Any]:
         if self.values is not None:
@@ -177,10 +177,10 @@ class AroundEstimate(UnknownParameters):
         slack = rounding(np.vstack([theta, self.estimate]), self.radius)
         return np.asarray(gauge(theta - self.estimate, self.radius, self.norm) <= 1.0 + slack)
 
-    def _beside(self, centers: Box) -> Beside:
+    def _region(self, centers: Box) -> ParameterRegion:
         if self.values is not None:
-            return Beside(centers, values=self.values[self._allowed(self.values)])
-        return Beside(centers, box=self.box, estimate=self.estimate, reach=self.radius, norm=self.norm)
+            return ParameterRegion(centers, values=self.values[self._allowed(self.values)])
+        return ParameterRegion(centers, box=self.box, estimate=self.estimate, reach=self.radius, norm=self.norm)
 
     def to_dict(self) -> dict[str, Any]:
         norm = "inf" if math.isinf(self.norm) else self.norm

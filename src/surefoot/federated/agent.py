@@ -2,14 +2,15 @@
 
 Question: where is the maximum of my objective, when others look for the maxima of theirs and nobody shows data?
 
-Rule (FTS, Dai, Low & Jaillet 2020, Algorithm 1; DP-FTS-DE, Dai, Low & Jaillet 2021, Algorithm 2). At iteration t,
+Rule (FTS, Dai, Low & Jaillet 2020, Algorithm 1; DP-FTS-DE, Dai, Low & Jaillet 2021, Algorithm 2; numbers of lines and
+equations are those of Dai's thesis (2021), Algorithms 5.1 and 6.2). At iteration t,
 
     with probability p_t        x_t = argmax of a draw from the own posterior: Thompson sampling
     with probability 1 − p_t    x_t = argmax φ(x)ᵀω, ω another agent's message (FTS), or of the broadcast: the vector of
                                 the sub-region of x (FTS-DE and the private ones)
 
-and a message is one draw ω ~ N(ν, σ²Σ⁻¹) of the weights of the shared features φ given the own measurements. That is
-all that leaves the agent: M numbers a round.
+and a message is one draw ω ~ N(ν, σ²Σ⁻¹) (5.1) of the weights of the shared features φ given the own measurements. That
+is all that leaves the agent: M numbers a round.
 
 Guarantee: no regret in the limit whatever the others send, if 1 − p_t falls fast enough: then Σ (1 − p_t) bounds what
 they can cost. Thompson sampling alone is p_t = 1, and bit for bit the same queries. Messages without noise protect
@@ -103,7 +104,7 @@ def iteration(trials: Trials) -> int:
 
 
 class FollowOthers:
-    """FTS, Algorithm 1, and DP-FTS-DE, Algorithm 2: the own belief with probability p_t, else what others sent.
+    """Algorithm 5.1 (FTS) and Algorithm 6.2 (DP-FTS-DE): the own belief with probability p_t, else what others sent.
 
     Parameters
     ----------
@@ -141,17 +142,18 @@ class FollowOthers:
         if broadcast is None and not messages:
             return self.own.propose(view)
         coin = None if broadcast is None else broadcast.coin
-        if coin is None:
+        if coin is None:  # 5.1, lines 2 and 3: r ~ U(0, 1), and whether r ≤ p_t
             coin = not view.stream("coin", view.step).random() <= self.schedule(iteration(view.trials))
-        if not coin:  # with probability p_t: x_t = argmax of a draw from the own posterior
+        if not coin:  # 5.1, line 4, and 6.2, line 5: x_t = argmax of a draw from the own posterior
             return self.own.propose(view)
-        if broadcast is not None and broadcast.vectors is not None:  # x_t = argmax φ(x)ᵀω⁽ⁱ⁾, i the sub-region of x
+        if broadcast is not None and broadcast.vectors is not None:  # 6.2, line 7: x_t = argmax φ(x)ᵀω⁽ⁱ⁾, i that of x
             note = {"source": "broadcast", "round": broadcast.round}
             return replace(self.highest(view, broadcast.vectors, self.regions), note=note)
-        chosen = messages[view.stream("agent", view.step).integers(len(messages))]  # P_N: alike for all that are left
+        # 5.1, line 6: an agent n ~ P_N, alike for all that are left, and x_t = argmax φ(x)ᵀωₙ
+        chosen = messages[view.stream("agent", view.step).integers(len(messages))]
         note = {"source": "agent", "agent": chosen.agent, "round": chosen.round}
         everywhere = Regions((1,) * self.features.dimension)
-        return replace(self.highest(view, chosen.vector[None], everywhere), note=note)  # x_t = argmax φ(x)ᵀω
+        return replace(self.highest(view, chosen.vector[None], everywhere), note=note)
 
     def highest(self, view: View, vectors: Array, regions: Regions) -> Proposal:
         """Return the point of the highest φ(x)ᵀω; what others sent knows nothing of the points under way here."""
@@ -166,7 +168,7 @@ class FollowOthers:
 
 
 class RegionStart:
-    """Points drawn uniformly in one sub-region, while there are too few measurements.
+    """Algorithm 6.2, line 2: points drawn uniformly in one sub-region, while there are too few measurements.
 
     >>> RegionStart(10, Regions((2,)), 1).region
     1
@@ -286,7 +288,7 @@ class Agent(ModelPolicy):
     # -- what leaves --------------------------------------------------------------------------------------------------
 
     def message(self, round: int) -> Message:
-        """Return this agent's message for a round: one draw of the weights given what was measured so far.
+        """Return this agent's message for a round (Algorithm 6.2, line 9): a draw of the weights given its data.
 
         Asked again for the same round it is the same draw of the same measurements, in another process too: two
         different draws for one round would tell more than one.
@@ -305,7 +307,7 @@ class Agent(ModelPolicy):
         phi = self.shared(to_unit(self.domain, self.domain.encode(X[:count])))
         values = transform_outputs(y[:count], self.outputs)
         prior, errors = rng.standard_normal(self.shared.count), rng.standard_normal(count)
-        drawn: Array = draw_weights(phi, values, self.shared.noise, prior, errors)
+        drawn: Array = draw_weights(phi, values, self.shared.noise, prior, errors)  # ω ~ N(ν, σ²Σ⁻¹): (5.1)
         return drawn
 
     # -- what comes in ------------------------------------------------------------------------------------------------

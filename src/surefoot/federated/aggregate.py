@@ -10,7 +10,8 @@ moves them by (φₙ⁽ⁱ⁾ ω̂ₙ/q)ᵢ together. Its length in units of the
 >>> aggregate(np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([[0.5, 0.5]]), limit=1.0, noise=ResearchNoise(0))
 array([[0.8, 0.4]])
 
-Reference: Dai, Low & Jaillet 2021, Algorithm 1, lines 5 to 11; McMahan et al. 2018 (the fixed denominator).
+Reference: Dai, Low & Jaillet 2021; lines 5 to 11 of Algorithm 6.1, and (6.1), of Dai's thesis (2021); McMahan et al.
+2018 (the fixed denominator).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 def clip_norms(vectors: Array, limit: float) -> Array:
-    """Scale rows of (N, M) longer than ``limit`` down to it; the others stay as they are, bit for bit.
+    """Scale rows of (N, M) longer than ``limit`` down to it (line 9); the others stay as they are, bit for bit.
 
     >>> clip_norms(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
     array([[0.6, 0.8],
@@ -79,11 +80,12 @@ def aggregate(
     """
     N, P = len(vectors), len(weights)
     shape = () if trials is None else (trials,)
-    if sampling < 1.0:
+    if sampling < 1.0:  # line 6: every agent with probability q, the same ones for all sub-regions
         weights = weights * noise.bernoulli(sampling, (*shape, 1, N))
+    # Lines 9 and 10: ω⁽ⁱ⁾ = (1/q) Σ φₙ⁽ⁱ⁾ ω̂ₙ, (6.1)
     total = np.broadcast_to(weights @ clip_norms(vectors, limit) / sampling, (*shape, P, vectors.shape[1]))
     scale = np.broadcast_to(np.asarray(deviations, dtype=np.float64), (P,))[:, None]
-    if scale.any():
+    if scale.any():  # line 11
         total = noise.gaussian(total, np.broadcast_to(scale, total.shape))
     if average and P > 1:
         total = np.broadcast_to(total.mean(axis=-2, keepdims=True), total.shape)

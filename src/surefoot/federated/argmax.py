@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from surefoot.domain import Candidates, Domain
 from surefoot.domain.climb import climb
 from surefoot.domain.design import unit_design
-from surefoot.domain.search import EXHAUSTIVE
+from surefoot.domain.search import exhaustive
 from surefoot.errors import Exhausted
 from surefoot.federated.features import SharedFeatures, to_unit
 from surefoot.federated.regions import Regions
@@ -64,7 +64,7 @@ class SpreadTable(NamedTuple):
         return np.concatenate([regional_values(features(U), vectors, index) for U, index in zip(*parts, strict=True)])
 
 
-_kept: WeakKeyDictionary[SharedFeatures, dict[tuple[Regions, Domain], SpreadTable]] = WeakKeyDictionary()
+_tables: WeakKeyDictionary[SharedFeatures, dict[tuple[Regions, Domain], SpreadTable]] = WeakKeyDictionary()
 
 
 def spread_table(features: SharedFeatures, regions: Regions, domain: Domain) -> SpreadTable:
@@ -80,7 +80,7 @@ def spread_table(features: SharedFeatures, regions: Regions, domain: Domain) -> 
     >>> table.phi.shape, spread_table(features, Regions((2,)), Box.unit(1)) is table
     ((2048, 50), True)
     """
-    mine = _kept.setdefault(features, {})
+    mine = _tables.setdefault(features, {})
     if (regions, domain) not in mine:
         if len(mine) >= TABLES:
             mine.pop(next(iter(mine)))
@@ -94,6 +94,7 @@ def regional_values(phi: Array, vectors: Array, index: Indices) -> Array:
     >>> regional_values(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]))
     array([1., 4.])
     """
+    # What line 7 of Algorithm 6.2 maximizes; with one sub-region, line 6 of Algorithm 5.1 (Dai's thesis, 2021).
     values: Array = np.take_along_axis(phi @ vectors.T, np.asarray(index)[:, None], axis=1)[:, 0]
     return values
 
@@ -147,7 +148,7 @@ def best_point(
     """
     table = spread_table(features, regions, domain) if rng is None else _table(features, regions, domain, rng)
     U, index, values = table.points, table.region, table.values(features, vectors)
-    if seeds is not None and not _enumerated(domain) and len(np.atleast_2d(np.asarray(seeds))):
+    if seeds is not None and not exhaustive(domain) and len(np.atleast_2d(np.asarray(seeds))):
         more = _on_domain(domain, to_unit(domain, domain.encode(seeds)))
         inside = regions.index(more)
         U, index = np.vstack([more, U]), np.concatenate([inside, index])
@@ -170,7 +171,7 @@ def best_point(
 
 
 def _table(features: SharedFeatures, regions: Regions, domain: Domain, rng: np.random.Generator) -> SpreadTable:
-    if _enumerated(domain):
+    if exhaustive(domain):
         U = to_unit(domain, domain.encode(domain.enumerate()))
         return SpreadTable(U, regions.index(U), features(U))
     lower, upper = regions.boxes
@@ -180,11 +181,6 @@ def _table(features: SharedFeatures, regions: Regions, domain: Domain, rng: np.r
         U = to_unit(domain, domain.project(domain.lower + U * domain.extent()))
     U = _on_domain(domain, U)
     return SpreadTable(U, regions.index(U), features(U) if U.shape[0] * features.count <= TABLE else None)
-
-
-def _enumerated(domain: Domain) -> bool:
-    """Whether a search looks at every point of the domain."""
-    return isinstance(domain, Candidates) or (domain.size is not None and domain.size <= EXHAUSTIVE)
 
 
 def _on_domain(domain: Domain, U: Array) -> Array:

@@ -1,6 +1,7 @@
 """The coordinator: from the agents' vectors to one function for each sub-region, with or without privacy.
 
-One code path for a family of algorithms (Dai, Low & Jaillet 2020 and 2021, Algorithm 1 of the latter):
+One code path for a family of algorithms (Dai, Low & Jaillet 2020 and 2021; lines are those of Algorithm 6.1 of Dai's
+thesis, 2021):
 
 ===========  ==============  ===================================================================
 FTS          regions=1       the weighted mean of all vectors (FTS of 2020 needs no coordinator: see the agent)
@@ -11,8 +12,8 @@ DP-FTS-DE    regions > 1     both
 
 In round t, with the newest vector ωₙ of every agent,
 
-    each agent is sampled with probability q; its vector is clipped, ω̂ₙ = ωₙ / max(1, ‖ωₙ‖ √P/S)      (lines 5-8)
-    ω⁽ⁱ⁾ = (1/q) Σ_{sampled n} φₙ⁽ⁱ⁾ ω̂ₙ + N(0, (z φ_max⁽ⁱ⁾ S/q)² I)   for i = 1..P                     (lines 9-11)
+    each agent is sampled with probability q; its vector is clipped, ω̂ₙ = ωₙ / max(1, ‖ωₙ‖ √P/S)      (lines 6, 9)
+    ω⁽ⁱ⁾ = (1/q) Σ_{sampled n} φₙ⁽ⁱ⁾ ω̂ₙ + N(0, (z φ_max⁽ⁱ⁾ S/q)² I)   for i = 1..P                     (lines 10, 11)
 
 Guarantee: what it broadcasts, over all rounds, is (ε, δ)-differentially private for each agent as a whole, added or
 removed; ε by :mod:`surefoot.private.accounting`. It protects an agent from those who read broadcasts, not from the
@@ -249,7 +250,7 @@ class Coordinator:
     # -- collecting ---------------------------------------------------------------------------------------------------
 
     def collect(self, message: Message) -> bool:
-        """Take one agent's message; return whether it is newer than what was known of the agent.
+        """Take one agent's message (line 4); return whether it is newer than what was known of the agent.
 
         A message that is late replaces nothing newer. One that is malformed is refused with a ``ValueError`` and
         changes nothing: the agent counts with its last good vector.
@@ -309,7 +310,7 @@ class Coordinator:
     # -- releasing ----------------------------------------------------------------------------------------------------
 
     def release(self, round: int | None = None) -> Broadcast:
-        """Return the broadcast of a round, the next one by default; the same one whenever it is asked for again.
+        """Return the broadcast of a round (line 12), the next one by default; the same whenever it is asked for again.
 
         Messages are not waited for: it is made of what has been collected.
         """
@@ -347,7 +348,7 @@ class Coordinator:
         )
 
     def _aggregate(self, round: int, weights: Array) -> Array:
-        """Lines 5 to 11 of Algorithm 1, shape (P, M)."""
+        """Lines 5 to 11 of Algorithm 6.1, shape (P, M)."""
         return aggregate(
             self._vectors,
             weights,
@@ -371,6 +372,7 @@ class Coordinator:
         """Return the standard deviation of the noise in each sub-region's vector, z φ_max⁽ⁱ⁾ S/q, shape (P,)."""
         if not self.noise_multiplier:
             return np.zeros(self.regions.count)
+        # Line 11: z φ_max S/q
         deviations: Array = self.noise_multiplier * self.weights(round).max(axis=1) * self.clip / self.sampling
         return deviations
 

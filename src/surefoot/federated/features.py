@@ -13,7 +13,7 @@ Whoever regenerates features from a seed depends on the version of a numerical l
 published (:meth:`SharedFeatures.to_dict`), and their hash names them in every message.
 
 References: Dai, Low & Jaillet 2020, "Federated Bayesian optimization via Thompson sampling", appendix A; Rahimi & Recht
-2007.
+2007. Numbers of equations are those of Dai's thesis (2021), chapter 5.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class SharedFeatures:
 def draw_weights(
     phi: Any, y: Any, noise: float, prior: Any, errors: Any = None, *, route: str | None = None, gram: Any = None
 ) -> Any:
-    """Turn standard normals into exact draws ω ~ N(ν, σ²Σ⁻¹), Σ = ΦᵀΦ + σ²I, ν = Σ⁻¹Φᵀy; for many agents at once.
+    """Turn standard normals into exact draws ω ~ N(ν, σ²Σ⁻¹) (5.1), Σ = ΦᵀΦ + σ²I, ν = Σ⁻¹Φᵀy (5.2), of many agents.
 
     Parameters
     ----------
@@ -214,13 +214,13 @@ def draw_weights(
     identity = xp.eye(t if route == "pathwise" else M, dtype=phi.dtype, device=phi.device)
     if route == "pathwise":
         G = phi @ turned if gram is None else gram
-        residual = y - _times(phi, prior) - sigma * errors
+        residual = y - _times(phi, prior) - sigma * errors  # ω₀ + Φᵀ(ΦΦᵀ + σ²I)⁻¹(y − Φω₀ − e)
         return prior + _times(turned, _solve(xp, G + noise * identity, residual))
-    Sigma = turned @ phi + noise * identity
-    if route == "map":
+    Sigma = turned @ phi + noise * identity  # (5.2)
+    if route == "map":  # Σ⁻¹(Φᵀ(y + e) + σ²ω₀)
         return _solve(xp, Sigma, _times(turned, y + sigma * errors) + noise * prior)
     L = xp.linalg.cholesky(Sigma)
-    white = _solve(xp, L, _times(turned, y))
+    white = _solve(xp, L, _times(turned, y))  # Lᵀν, as Σ = LLᵀ
     return _solve(xp, xp.matrix_transpose(L), white + sigma * prior)
 
 

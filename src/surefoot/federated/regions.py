@@ -17,7 +17,7 @@ Weights, sub-regions and the number of agents are public constants. Were they co
 absence would move everybody's weight, and the sensitivity of the sum would be another.
 
 Reference: Dai, Low & Jaillet 2021, "Differentially private federated Bayesian optimization with distributed
-exploration", sections 3 and 5.
+exploration", sections 3 and 5; section 6.3.2 of Dai's thesis (2021).
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Weighting:
         own = np.arange(count)[:, None] == np.asarray(assigned)
         nobody = ~own.any(axis=1, keepdims=True)  # a sub-region without agents: everybody counts alike
         raw = np.where(own | nobody, 1.0, np.exp(-self(round)))  # exp(a − b) itself may overflow
-        weights: Array = raw / raw.sum(axis=1, keepdims=True)
+        weights: Array = raw / raw.sum(axis=1, keepdims=True)  # φₙ⁽ⁱ⁾
         return weights
 
     def to_dict(self) -> dict[str, Any]:

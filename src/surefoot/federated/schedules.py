@@ -35,12 +35,7 @@ __getattr__ = renamed(__name__, {"Fixed": "FixedProbability"})
 
 
 class Schedule(Protocol):
-    """A function of the iteration t = 1, 2, ...: the probability of following one's own belief.
-
-    >>> schedule: Schedule = Decay(1.0)
-    >>> schedule(4)
-    0.75
-    """
+    """A function of the iteration t = 1, 2, ...: the probability of following one's own belief."""
 
     def __call__(self, t: int, /) -> float:
         """Return p_t."""
@@ -76,7 +71,7 @@ class Decay:
             raise ValueError(f"iterations are counted from 1, got {t!r}")
         if t == 1 and self.first is not None:
             return float(self.first)
-        return 1.0 - float(float(max(t, 2)) ** -self.power)
+        return 1.0 - float(float(max(t, 2)) ** -self.power)  # p₁ = p₂
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schedule as strict JSON."""

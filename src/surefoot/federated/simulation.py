@@ -301,12 +301,13 @@ class _Run:
                 vectors = self._messages(chosen[:, :step], y[:, :step], t - 1).reshape(self.R, self.N, -1)
                 norms[:, :, t - 1] = np.linalg.norm(vectors, axis=2)
                 for coordinator, own in zip(coordinators, vectors, strict=True):
-                    coordinator.collect_all(t - 1, own)
+                    coordinator.collect_all(t - 1, own)  # Algorithm 6.1, lines 3 and 4
+            # Algorithm 6.1, lines 5 to 12, and Algorithm 6.2, line 7 for those who follow, line 5 for the others
             target, follow = self._others([c.release(t - 1) for c in coordinators], step, t)
             alone = np.flatnonzero(~follow)
             chosen[:, step] = target
             chosen[alone, step] = self._thompson(alone, chosen[alone, :step], y[alone, :step], step)
-            y[:, step] = self.truth[rows, chosen[:, step]] + self._blur(errors[:, step])
+            y[:, step] = self.truth[rows, chosen[:, step]] + self._blur(errors[:, step])  # line 8
             followed[:, t - 1] = follow
         shape = (self.R, self.N, -1)
         broadcasts = [coordinator.broadcasts for coordinator in coordinators]

@@ -151,6 +151,7 @@ class _Linear(Tracker):
 
     @property
     def probabilities(self) -> Array:
+        # P_t(a) = γ π(a) + (1 − γ) exp(−η L̂(a))/Σ
         chance: Array = self.gamma * self.pi + (1.0 - self.gamma) * softmax(-self.eta * self.loss)
         chance /= chance.sum()
         return chance
@@ -164,9 +165,9 @@ class _Linear(Tracker):
             low, high = self.strategy.payoff_range
             cost = 1.0 - (payoff - low) / (high - low)
         chance = self.probabilities
-        inverse = np.linalg.pinv((self.phi * chance[:, None]).T @ self.phi, hermitian=True)
-        theta = inverse @ self._features(done.actions[self.seat][None])[0] * cost
-        self.loss = self.loss + self.phi @ theta
+        inverse = np.linalg.pinv((self.phi * chance[:, None]).T @ self.phi, hermitian=True)  # Q_t⁻¹
+        theta = inverse @ self._features(done.actions[self.seat][None])[0] * cost  # θ̂_t = Q_t⁻¹ φ(a_t) c_t
+        self.loss = self.loss + self.phi @ theta  # L̂_t(a) = L̂_{t−1}(a) + φ(a)ᵀ θ̂_t
 
 
 @storable

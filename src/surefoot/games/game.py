@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.domain import Candidates, Domain
+from surefoot.domain import Domain
 from surefoot.errors import NotSupported
 from surefoot.experimental import experimental
 from surefoot.games.mind import Pool
@@ -86,7 +86,7 @@ class Game:
         self.function: Payoffs | None = payoffs if callable(payoffs) else None
         self.tables: tuple[Array, ...] = ()
         if not callable(payoffs):
-            shape = tuple(space.size if isinstance(space, Candidates) else None for space in self.spaces)
+            shape = tuple(space.size if space.listed else None for space in self.spaces)
             self.tables = tuple(np.array(table, dtype=np.float64) for table in payoffs)
             if len(self.tables) != players or any(table.shape != shape for table in self.tables):
                 found = [table.shape for table in self.tables]
@@ -102,6 +102,7 @@ class Game:
     def common_payoff(cls, payoff: ArrayLike, spaces: Sequence[Domain], noise: float = 0.0) -> Game:
         """Return the game in which everybody gets the same.
 
+        >>> from surefoot.domain import Candidates
         >>> arms = Candidates([0.0, 1.0])
         >>> Game.common_payoff([[0.0, 1.0], [2.0, 3.0]], [arms, arms]).highest
         array([3., 3.])
@@ -114,6 +115,7 @@ class Game:
     ) -> Game:
         """Return the game in which the first player gets ``payoff`` and every other one ``total`` minus it.
 
+        >>> from surefoot.domain import Candidates
         >>> arms = Candidates([0.0, 1.0])
         >>> Game.constant_sum([[0.0, 1.0], [0.5, 0.25]], [arms, arms]).tables[1]
         array([[1.  , 0.  ],
@@ -130,11 +132,7 @@ class Game:
     def payoffs(self, actions: Sequence[Array]) -> Array:
         """Return the payoffs without noise, shape (players,); NaN for everybody if the round failed."""
         if self.function is None:
-            cell = tuple(
-                space.index_of(action)
-                for space, action in zip(self.spaces, actions, strict=True)
-                if isinstance(space, Candidates)
-            )
+            cell = tuple(space.row_of(action) for space, action in zip(self.spaces, actions, strict=True))
             return np.array([table[cell] for table in self.tables])
         given = self.function([np.array(action, dtype=np.float64) for action in actions])
         if given is None:
@@ -170,6 +168,7 @@ class Match:
     watched : list of Round
         The initial rounds, drawn at random.
 
+    >>> from surefoot.domain import Candidates
     >>> arms = Candidates([0.0, 1.0])
     >>> game = Game.constant_sum([[0.0, 1.0], [1.0, 0.0]], [arms, arms])
     >>> done = [Round([[0.0], [0.0]], [0.0, 1.0])] * 4
@@ -200,9 +199,9 @@ class Match:
         table = np.moveaxis(self.game.tables[seat], seat, 0)
         cells: list[Any] = [slice(None)]
         for j, space in enumerate(self.game.spaces):
-            if j != seat and isinstance(space, Candidates):
+            if j != seat:
                 played = np.array([done.actions[j] for done in self.rounds]).reshape(-1, space.dimension)
-                cells.append(space.indices_of(played))
+                cells.append(space.address(played))
         each = np.where(good, table[tuple(cells)], 0.0)  # (own actions, T)
         regret: Array = np.cumsum(each, axis=1).max(axis=0) - np.cumsum(np.where(good, self.payoffs[:, seat], 0.0))
         return regret
@@ -228,6 +227,7 @@ def play(
     watch : callable, optional
         Called with (round number, Round) after each round.
 
+    >>> from surefoot.domain import Candidates
     >>> arms = Candidates([0.0, 1.0])
     >>> game = Game.constant_sum([[0.0, 1.0], [1.0, 0.0]], [arms, arms])
     >>> match = play(game, [Player(arms, others=[arms], position=i, level=0, seed=i) for i in range(2)], rounds=3)

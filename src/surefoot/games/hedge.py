@@ -175,10 +175,11 @@ class _Weights(Tracker):
 
     @property
     def probabilities(self) -> Array:
-        chance: Array = softmax(self._rate() * self.credit)
+        chance: Array = softmax(self._rate() * self.credit)  # P_{t+1}(x) ∝ exp(η Σ u_s(x))
         return chance
 
     def advance(self, done: Round, optimism: Optimism, *, hypothetical: bool = False) -> None:
+        # u_t(x): the bound (8.2) at (x, x_{others,t}), or, of Hedge, the payoff
         told = optimism(self._all) if self.payoff is None else self.payoff(self._all, done.actions)
         u = np.asarray(told, dtype=np.float64)
         if u.shape != self.credit.shape or not np.isfinite(u).all():
@@ -191,4 +192,5 @@ class _Weights(Tracker):
     def _rate(self) -> float:
         if self.eta is not None:
             return self.eta
+        # η = √(8 log|X|/T)
         return math.sqrt(8.0 * math.log(max(self.credit.size, 2)) / (self.horizon or max(self.rounds, 1)))

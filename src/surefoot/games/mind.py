@@ -169,7 +169,7 @@ class Mind:
 
     def _advance(self, n: int, thought: Reasoner | None) -> None:
         for number in range(self.seen, n):
-            if self.log.played[number]:  # line 1 of the game loop: every strategy moves, whoever plays it
+            if self.log.played[number]:  # every strategy moves, whoever plays it: (8.3) and (8.5) refer to it
                 done = self.log.rounds[number]
                 for seat, tracker in self.trackers.items():
                     asked = thought if self.remembering[seat] else None

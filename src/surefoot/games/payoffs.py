@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
-from surefoot.belief.posterior import Posterior
-from surefoot.domain import Box, Candidates, Domain
+from surefoot.belief.protocol import Belief
+from surefoot.domain import Box, Domain
 from surefoot.loop.streams import stream
 
 __all__ = ["ExpectedScore", "JointActions", "PayoffBelief"]
@@ -39,6 +39,7 @@ class JointActions:
     spaces : sequence of Domain
         One for each seat.
 
+    >>> from surefoot.domain import Candidates
     >>> joint = JointActions([Candidates([0.0, 0.5, 1.0]), Candidates([0.0, 1.0])])
     >>> joint.table, joint.shape, joint.points.shape
     (True, (3, 2), (6, 2))
@@ -50,7 +51,7 @@ class JointActions:
         if len(spaces) < 2:
             raise ValueError(f"a game has at least two players, got {len(spaces)} action spaces")
         self.spaces = tuple(spaces)
-        lists = [space.points for space in self.spaces if isinstance(space, Candidates)]
+        lists = [space.enumerate() for space in self.spaces if space.listed]
         self.shape = tuple(len(points) for points in lists)
         self.table = len(lists) == len(self.spaces) and math.prod(self.shape) <= TABLE
         ends = np.cumsum([space.encoded_dimension for space in self.spaces])
@@ -87,10 +88,10 @@ class JointActions:
         """Return the row of an action among the candidates of a seat; remembered, since games repeat themselves."""
         key = (seat, action.tobytes())
         if key not in self._indices:
-            space = self.spaces[seat]
-            if not isinstance(space, Candidates):
-                raise TypeError(f"rows exist on candidates only, not on {space!r}")
-            self._indices[key] = space.index_of(action)
+            row = self.spaces[seat].row_of(action)
+            if row is None:
+                raise TypeError(f"rows exist on candidates only, not on {self.spaces[seat]!r}")
+            self._indices[key] = row
         return self._indices[key]
 
 
@@ -108,6 +109,7 @@ class PayoffBelief:
     common : int
         Seed of what all players draw alike: two players fit the same hyper-parameters to the same rounds.
 
+    >>> from surefoot.domain import Candidates
     >>> joint = JointActions([Candidates([0.0, 1.0]), Candidates([0.0, 1.0])])
     >>> belief = PayoffBelief(joint, GP(noise=1e-4), 0)
     >>> posterior = belief.given(joint.points[[3]], [1.0])
@@ -119,11 +121,12 @@ class PayoffBelief:
     def __init__(self, joint: JointActions, gp: GP, seat: int, common: int = 0) -> None:
         self.joint, self.gp, self.seat, self.common = joint, gp, seat, common
         self.fits: dict[int, GP] = {}
-        self._posterior: GridPosterior | Posterior | None = None
+        self._posterior: Belief | None = None
+        self._grid: GridPosterior | None = None  # the same, where it is a table
         self._at: int | None = None
         self._X, self._y = np.empty((0, joint.dimension)), np.empty(0)
 
-    def given(self, X: Array, y: Sequence[float] | Array, at: int | None = None) -> GridPosterior | Posterior:
+    def given(self, X: Array, y: Sequence[float] | Array, at: int | None = None) -> Belief:
         """Return the posterior after payoffs y (n,) of joint points X (n, e), with the fit made at ``at`` of them.
 
         The first ``at`` are factorized together and the others appended one by one, whatever was asked before.
@@ -134,15 +137,14 @@ class PayoffBelief:
         if posterior is None or self._at != at or not same:
             gp, start = self.fitted(X, values, at), at or 0
             if self.joint.table and not (gp.members or gp.samples):
-                rows = self._rows(X)[:start]
-                posterior = GridPosterior.condition(gp, self.joint.points, rows, values[:start])
+                rows = self._rows(X[:start])
+                posterior = self._grid = GridPosterior.condition(gp, self.joint.points, rows, values[:start])
             else:
                 posterior = gp.condition(X[:start], values[:start]) if start else gp.condition()
-        for i in range(posterior.n, len(values)):
-            if isinstance(posterior, GridPosterior):
-                posterior.append(self.joint.row([X[i, columns] for columns in self.joint.columns]), float(values[i]))
-            else:
-                posterior.append(X[i], float(values[i]))
+        if posterior.n < len(values):
+            named = X if self._grid is None else self._rows(X)
+            for i in range(posterior.n, len(values)):
+                posterior.append(named[i], float(values[i]))
         self._posterior, self._at, self._X, self._y = posterior, at, X.copy(), values.copy()
         return posterior
 
@@ -154,9 +156,9 @@ class PayoffBelief:
             self.fits[at] = self.gp.fit(X[:at], y[:at], rng=stream(self.common, f"fit {self.seat}", at))
         return self.fits[at]
 
-    def posterior(self) -> Posterior:
+    def posterior(self) -> Belief:
         """Return the posterior over joint points, where it is not a table."""
-        if self._posterior is None or isinstance(self._posterior, GridPosterior):
+        if self._posterior is None or self._grid is not None:
             raise ValueError("this belief is a table, or nothing was given yet")
         return self._posterior
 
@@ -176,18 +178,15 @@ class PayoffBelief:
         posterior = self._posterior
         if not self.joint.table or posterior is None:
             raise ValueError("these joint actions have no table, or nothing was given yet")
-        if isinstance(posterior, GridPosterior):
-            return posterior.mean, posterior.var
+        if self._grid is not None:
+            return self._grid.mean, self._grid.var
         mean, std = posterior.predict(self.joint.points)
         return mean, std**2
 
     def _rows(self, X: Array) -> NDArray[np.intp]:
         """Rows of joint points in the table."""
-        cells = [
-            space.indices_of(X[:, columns])
-            for space, columns in zip(self.joint.spaces, self.joint.columns, strict=True)
-            if isinstance(space, Candidates)
-        ]
+        parts = zip(self.joint.spaces, self.joint.columns, strict=True)
+        cells = [space.address(X[:, columns]) for space, columns in parts]
         return np.asarray(np.ravel_multi_index(cells, self.joint.shape), dtype=np.intp)
 
 
@@ -196,7 +195,7 @@ class ExpectedScore:
 
     Parameters
     ----------
-    posterior : Posterior
+    posterior : Belief
         Over joint points.
     width : float
         Standard deviations above the mean.
@@ -216,7 +215,7 @@ class ExpectedScore:
     """
 
     def __init__(
-        self, posterior: Posterior, width: float, columns: slice, others: Array, weights: Array, extra: float = 0.0
+        self, posterior: Belief, width: float, columns: slice, others: Array, weights: Array, extra: float = 0.0
     ) -> None:
         self.posterior, self.width, self.columns = posterior, width, columns
         self.others, self.weights, self.extra = others, weights, extra

@@ -8,7 +8,7 @@ strategies of the others (8.3); level k ≥ 2 simulates the others at level k �
 (``lite=True``) draws once where level 1 takes an expectation (8.8).
 
 Reference: Dai, Chen, Low, Jaillet & Ho 2020, "R2-B2: recursive reasoning-based Bayesian optimization for no-regret
-learning in games", Algorithm 1; chapter 8 and appendix E of Dai's thesis (2021), whose equation numbers are used.
+learning in games", Algorithm 1; numbers are those of chapter 8, Algorithm 8.1, and appendix E of Dai's thesis (2021).
 
 Guarantee: with the width ``Finite(1 − δ)`` and the true prior, level k ≥ 2 against level k − 1 has external regret at
 most √(C₁ T β_T γ_T) with probability 1 − δ (theorem 8.3), and level 1 against level 0 in expectation (theorem 8.2),
@@ -80,6 +80,7 @@ class PublishedWidth:
             raise ValueError(f"need actions >= 1 and 0 < confidence < 1, got {self.actions!r}, {self.confidence!r}")
 
     def __call__(self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0) -> float:
+        # β_t of Theorem 8.1
         return math.sqrt(2.0 * math.log(self.actions * step**2 * math.pi**2 / (3.0 * (1.0 - self.confidence))))
 
     def to_dict(self) -> dict[str, Any]:
@@ -334,11 +335,11 @@ class Player(Policy):
         known = len(self._observations) + len(self._pending)
         if known < self.initial or (self.initial > 0 and not self._log.rounds):
             return Proposal(self._fresh(self.domain.sample(64, self.stream("initial", step))), note={"initial": True})
-        thought = self._mind.think(len(self._log.rounds), step)
-        if self.level == 0:
+        thought = self._mind.think(len(self._log.rounds), step)  # Algorithm 8.1, line 4, of the rounds so far
+        if self.level == 0:  # line 2: x⁰ ~ P⁰
             return Proposal(self._drawn(step), note={"level": 0})
-        others = thought.expected(self.profile)
-        x = thought.respond(self.position, others, self._failed())
+        others = thought.expected(self.profile)  # (8.5), (8.7)
+        x = thought.respond(self.position, others, self._failed())  # line 2: (8.3), (8.4), (8.6) or (8.8)
         assumed = {str(j): other.tolist() for j, other in others.items() if not isinstance(other, Tracker)}
         return Proposal(x, note={"level": self.level, **({"assumed": assumed} if assumed else {})})
 
@@ -428,7 +429,7 @@ class Player(Policy):
         posterior = looking.fitted(X, y, at).condition(X, y)
         score = ExpectedScore(posterior, 0.0, columns, X, np.full(len(X), 1.0 / len(X)))
         mine = np.array([done.actions[seat] for done in self._log.rounds])
-        among = self.domain.points if isinstance(self.domain, Candidates) else mine
+        among = self.domain.enumerate() if self.domain.listed else mine
         x = among[int(np.argmax(score(self.domain.encode(among))))]
         X[:, columns] = self.domain.encode(x[None])
         mean, std = posterior.predict(X)
@@ -449,7 +450,7 @@ class Player(Policy):
 
 
 def _default_strategy(spaces: Sequence[Domain]) -> list[Strategy]:
-    return [GPMW() if isinstance(space, Candidates) else RandomStrategy() for space in spaces]
+    return [GPMW() if space.listed else RandomStrategy() for space in spaces]
 
 
 def _each(given: Any, players: int, kind: type, name: str, default: Sequence[Any]) -> list[Any]:

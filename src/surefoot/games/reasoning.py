@@ -9,7 +9,7 @@ of every other one, those at level 0 staying random in the expectation (E.3); ab
 believe: a :class:`Profile` says it. R2-B2-Lite puts one draw in the place of the expectation (8.8).
 
 Reference: Dai, Chen, Low, Jaillet & Ho 2020, "R2-B2: recursive reasoning-based Bayesian optimization for no-regret
-learning in games".
+learning in games". Numbers are those of Dai's thesis (2021), chapter 8 and appendix E.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.domain import Candidates
 from surefoot.domain.ranking import argmax
 from surefoot.domain.search import maximize
 from surefoot.games.payoffs import ExpectedScore, JointActions, PayoffBelief
@@ -126,6 +125,7 @@ class Reasoner:
         Actions so far: where a search for the best response also starts.
 
     >>> from surefoot.belief.gp import GP
+    >>> from surefoot.domain import Candidates
     >>> from surefoot.games import RandomStrategy
     >>> spaces = [Candidates([0.0, 0.5, 1.0]), Candidates([0.0, 1.0])]
     >>> joint = JointActions(spaces)
@@ -161,12 +161,12 @@ class Reasoner:
         """Return the action that is best on average against what the others do."""
         space = self.joint.spaces[seat]
         taken = np.empty((0, space.dimension)) if exclude is None else exclude
-        if self.joint.table and isinstance(space, Candidates):
-            mask = np.zeros(space.size, dtype=bool)
-            mask[space.indices_of(taken) if len(taken) else []] = True
+        if self.joint.table:
+            mask = np.zeros(self.joint.shape[seat], dtype=bool)
+            mask[space.address(taken) if len(taken) else []] = True
             free = None if mask.all() else mask
-            row = argmax(self.values(seat, others), rng=self.draws("ties", seat), exclude=free)
-            return np.asarray(space.points[row])
+            row = argmax(self.values(seat, others), rng=self.draws("ties", seat), exclude=free)  # (8.3), (8.4), (8.6)
+            return np.asarray(space.enumerate()[row])
         score = self.score(seat, others)
         seeds = self.played.get(seat)
         if seeds is not None and len(seeds):
@@ -176,16 +176,16 @@ class Reasoner:
 
     def values(self, seat: int, others: Mapping[int, Array | Tracker]) -> Array:
         """Return the expected upper bound of every own action on a table, shape (n,)."""
-        alpha = self.beliefs[seat].upper(self.width, predictive=self.predictive)
+        alpha = self.beliefs[seat].upper(self.width, predictive=self.predictive)  # (8.2)
         mixed = {j: other for j, other in others.items() if isinstance(other, Tracker)}
         sampled = mixed if self.samples is not None or any(t.probabilities is None for t in mixed.values()) else {}
         rows = {j: self._rows(j, tracker) for j, tracker in sampled.items()}
         for j in sorted(set(others) - set(rows), reverse=True):  # the last axes first: the others keep their places
             other = others[j]
             if isinstance(other, Tracker):
-                alpha = np.tensordot(alpha, self._chances(j, other), axes=(j, 0))
+                alpha = np.tensordot(alpha, self._chances(j, other), axes=(j, 0))  # E over x_j ~ P⁰_j: (8.3)
             else:
-                alpha = np.take(alpha, self.joint.index(j, other), axis=j)
+                alpha = np.take(alpha, self.joint.index(j, other), axis=j)  # x_j = act(j, k − 1): (8.4), (8.6)
             seat, rows = seat - (j < seat), {i - (j < i): chosen for i, chosen in rows.items()}
         alpha = np.moveaxis(alpha, seat, 0)
         if not rows:
@@ -221,17 +221,15 @@ class Reasoner:
             for i, (_, p) in enumerate(known.values()):
                 weights = weights * p[cells[i]]
         else:
-            count = 500 if self.samples is None else self.samples
+            count = 500 if self.samples is None else self.samples  # with 1, (8.8)
             points = {j: tracker.draw(count, self.draws("samples", j)) for j, tracker in mixed.items()}
             weights = np.full(count, 1.0 / count)
         return {**points, **fixed}, weights  # one row of what is fixed stands for all
 
     def _rows(self, seat: int, tracker: Tracker) -> NDArray[np.intp]:
-        space = self.joint.spaces[seat]
         drawn = tracker.draw(500 if self.samples is None else self.samples, self.draws("samples", seat))
-        if not isinstance(space, Candidates):
-            raise TypeError("rows exist on candidates only")
-        return space.indices_of(drawn)
+        rows: NDArray[np.intp] = self.joint.spaces[seat].address(drawn)
+        return rows
 
     def _chances(self, seat: int, tracker: Tracker) -> Array:
         """Probabilities of all actions of a seat, in the order of its candidates."""

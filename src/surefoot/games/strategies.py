@@ -13,7 +13,7 @@ game and knows the distribution after each of them. Here are the simple ones; mu
 >>> tracker.probabilities.round(3)
 array([0.333, 0.333, 0.333])
 
-References: Dai et al. 2020 (R2-B2), section 3.1; here chapter 8.2.2 of the thesis.
+References: Dai et al. 2020 (R2-B2), section 3.1; section 8.3.1.1 of Dai's thesis (2021).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.domain import Box, Candidates, Domain
+from surefoot.domain import Box, Domain
 from surefoot.errors import NotSupported
 from surefoot.games.rounds import Round
 from surefoot.loop.policy import Policy
@@ -47,8 +47,8 @@ def finite_actions(domain: Domain, grid: int | None, who: str) -> Array:
            [0.5],
            [1. ]])
     """
-    if isinstance(domain, Candidates):
-        return domain.points
+    if domain.listed:
+        return domain.enumerate()
     if isinstance(domain, Box) and grid is not None:
         if grid < 2 or grid**domain.dimension > 10**6:
             raise ValueError(f"a grid of {grid!r} per axis in {domain.dimension} dimensions is not usable")
@@ -146,7 +146,7 @@ class RandomStrategy(Strategy):
 class _Uniform(Tracker):
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        self.points = domain.points if isinstance(domain, Candidates) else None
+        self.points = domain.enumerate() if domain.listed else None
 
     @property
     def probabilities(self) -> Array | None:

@@ -19,7 +19,6 @@ class Options(TypedDict, total=False):
     drawn once and stored); ``repeats=False`` never asks for a measured point again; ``journal`` is a path, or a
     :class:`Journal`, in which every event is durable before the call returns.
 
-    >>> options: Options = {"seed": 3, "repeats": False}
     """
 
     direction: str

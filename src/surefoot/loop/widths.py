@@ -37,12 +37,7 @@ D = TypeVar("D")
 
 
 class Width(Protocol):
-    """Anything that turns the round into a multiple of the standard deviation.
-
-    >>> def always_one(step, *, size=None, dimension=None, gain=0.0):
-    ...     return 1.0
-    >>> width: Width = always_one
-    """
+    """Anything that turns the round into a multiple of the standard deviation."""
 
     def __call__(
         self, step: int, *, size: int | None = None, dimension: int | None = None, gain: float = 0.0

@@ -360,7 +360,7 @@ def _moments_epsilon(merged: list[Event], delta: float) -> float:
     slack, moments = _log_moments(merged)
     if delta <= slack:
         return math.inf
-    return float(((moments - math.log(delta - slack)) / _LAMBDA).min())
+    return float(((moments - math.log(delta - slack)) / _LAMBDA).min())  # min over λ of (μ(λ) + log(1/δ))/λ
 
 
 def _distribution(merged: list[Event]) -> Any:

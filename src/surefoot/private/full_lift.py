@@ -78,7 +78,7 @@ class FullLift(Mechanism):
     def _randomize(self, rows: Array) -> Array:
         M = self._noise.normal((*rows.shape[:-2], rows.shape[-1], self.dimension))
         noisy = self._noise.gaussian((rows - rows.mean(axis=-2, keepdims=True)) @ M, self.omega)
-        return noisy / math.sqrt(self.dimension)
+        return noisy / math.sqrt(self.dimension)  # (X_c M + ω G)/√r
 
     def event(self, rows: int, features: int) -> StatedEvent:
         share = 0.01 * self.delta  # so that other releases find room under the same δ

@@ -57,7 +57,7 @@ class LaplaceRelease(Mechanism):
         >>> LaplaceRelease(epsilon=2.0).scale_for(features=4)
         1.0
         """
-        return math.sqrt(features) * self.sensitivity / self.epsilon
+        return math.sqrt(features) * self.sensitivity / self.epsilon  # b = √d Δ/ε
 
     def spread(self, features: int) -> float:
         return math.sqrt(2.0) * self.scale_for(features)

@@ -17,7 +17,8 @@ hyper-parameters are fitted to rows and answers as usual. That is post-processin
 privacy, and it repairs whatever the mechanism did to the scale of the rows.
 
 Reference: Kharkovskii, Dai & Low 2020, Algorithm 2, which is ``policy=GPUCB`` on a release of
-:class:`~surefoot.private.projection.PublishedProjection` with the hyper-parameters of the original rows.
+:class:`~surefoot.private.projection.PublishedProjection` with the hyper-parameters of the original rows. Its lines are
+those of Algorithm 3 of Kharkovskii's thesis (2020).
 """
 
 from __future__ import annotations
@@ -177,6 +178,7 @@ class Modeler:
         if new > 0 and len(self.policy.queries) + new > self.release.asks:
             raise BudgetSpent(f"the curator answers {self.release.asks} asks; {len(self.policy.queries)} were made")
         if new > 0:
+            # Lines 3 and 4, where the policy is GP-UCB: z_t = argmax μ̃_t(z) + β_t^(1/2) σ̃_t(z)
             waiting = [*waiting, *(self.policy.ask(new) if new > 1 else [self.policy.ask()])]
         asks = [self._message(query) for query in waiting[:wanted]]
         return asks[0] if n is None else asks
@@ -209,7 +211,7 @@ class Modeler:
                 ask = self.ask()
             except Exhausted:  # equal rows may count as one: there may be fewer of them than asks
                 break
-            self.tell(answer(ask))
+            self.tell(answer(ask))  # lines 5 and 6: query the curator for y_t, update μ̃ and σ̃
         return self.close()
 
     def stop(self) -> None:

@@ -1,11 +1,12 @@
 """The published transformation of PO-GP-UCB: a secret random projection, which does NOT protect as claimed.
 
-Curator's algorithm (thesis, chapter 3; Kharkovskii, Dai & Low 2020, Algorithm 1), with rows scaled to norm at most 25:
+Curator's algorithm (Kharkovskii, Dai & Low 2020, Algorithm 1; lines are those of Algorithm 2 of Kharkovskii's thesis
+2020), with rows scaled to norm at most 25:
 
-1. center: X ← X − mean,  2. draw M (d × r) of standard normals,  3. thin SVD X = U Σ Vᵀ,
-4. ω = 16 √(r ln(2/δ)) ln(16 r/δ)/ε,
-5. if σ_min(X) ≥ ω: Z = X M/√r,
-6. else lift: Z = U √(Σ² + ω² I) Vᵀ M/√r.
+* line 2, center: X ← X − mean; line 3, draw M (d × r) of standard normals; line 4, thin SVD X = U Σ Vᵀ,
+* line 5, ω = 16 √(r ln(2/δ)) ln(16 r/δ)/ε,
+* lines 6 and 7, if σ_min(X) ≥ ω: Z = X M/√r,
+* lines 9 and 10, else lift: Z = U √(Σ² + ω² I) Vᵀ M/√r.
 
 >>> round(omega(10, math.exp(1.1), 1e-5), 1)
 976.1
@@ -59,6 +60,7 @@ def omega(dimension: int, epsilon: float, delta: float) -> float:
     [1224.7, 1192.2, 1002.7, 1177.4]
     """
     _check(dimension, epsilon, delta)
+    # Line 5
     return 16.0 * math.sqrt(dimension * math.log(2.0 / delta)) * math.log(16.0 * dimension / delta) / epsilon
 
 
@@ -129,7 +131,7 @@ def lifted(centered: ArrayLike, threshold: float, *, lifting: Lifting = "root") 
            [-4.123]])
     """
     X = np.asarray(centered, dtype=np.float64)
-    U, sigma, Vt = np.linalg.svd(X, full_matrices=False)
+    U, sigma, Vt = np.linalg.svd(X, full_matrices=False)  # line 4
     n, d = X.shape
     if n > d + 1 and sigma[-1] <= COLLINEAR * sigma[0]:
         raise ValueError(
@@ -137,7 +139,7 @@ def lifted(centered: ArrayLike, threshold: float, *, lifting: Lifting = "root") 
             "leave those features out"
         )
     raised = np.hypot(sigma, threshold) if lifting == "root" else sigma + threshold
-    result: Array = (U * raised) @ Vt
+    result: Array = (U * raised) @ Vt  # line 9
     return result
 
 
@@ -193,7 +195,7 @@ class PublishedProjection(Mechanism):
         self.normalize, self.accept_no_guarantee = normalize, accept_no_guarantee
 
     def project(self, rows: ArrayLike, M: ArrayLike) -> Array:
-        """Return Z for scaled rows (n, d) and a given projection M (d, r): lines 1 to 6 but for the draw.
+        """Return Z for scaled rows (n, d) and a given projection M (d, r): lines 2 to 10 but for the draw.
 
         Several projections (..., d, r) give as many releases at once.
 
@@ -208,11 +210,11 @@ class PublishedProjection(Mechanism):
             if not largest > 0.0:
                 raise ValueError("all rows are equal: there is nothing to scale by their largest norm")
             X = X * (self.preprocessing.radius / largest)
-        X = X - X.mean(axis=0)  # line 1
-        lift = self.lift == "always" or (self.lift == "threshold" and singular_values(X)[-1] < self.omega)  # line 5
+        X = X - X.mean(axis=0)  # line 2
+        lift = self.lift == "always" or (self.lift == "threshold" and singular_values(X)[-1] < self.omega)  # line 6
         if lift:
             X = lifted(X, self.omega, lifting=self.lifting)
-        Z: Array = X @ np.asarray(M, dtype=np.float64) / math.sqrt(self.dimension)
+        Z: Array = X @ np.asarray(M, dtype=np.float64) / math.sqrt(self.dimension)  # lines 7 and 10
         return Z
 
     def transform(self, data: ArrayLike) -> Array:
@@ -228,7 +230,7 @@ class PublishedProjection(Mechanism):
                 f"{d + 1} rows recovers all of them; use GaussianRelease, or say accept_no_guarantee=True to reproduce "
                 "published results"
             )
-        return self.project(rows, self._noise.normal((d, self.dimension)))  # line 2
+        return self.project(rows, self._noise.normal((d, self.dimension)))  # line 3: M
 
     def event(self, rows: int, features: int) -> None:
         return None

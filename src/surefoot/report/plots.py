@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.domain import Paths
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result
 from surefoot.report import edge
@@ -354,9 +353,9 @@ def _filled(
 
 def _draw_way(axes: Axes, view: RunView, across: int, up: int) -> None:
     """From the start through the stops of all moves that were made."""
-    domain = view.policy.domain
-    if not isinstance(domain, Paths):
+    if not view.policy.domain.travels:
         return
+    domain = view.policy.trials.journey.domain
     told = {o.id for o in view.policy.history}
     stops = [stop for query in view.policy.queries if query.id in told for stop in query.note["stops"]]
     way = domain.points[[domain.start, *stops]]

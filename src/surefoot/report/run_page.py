@@ -19,7 +19,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surefoot.domain import Candidates
 from surefoot.loop.journal import write_atomically
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import LevelSet
@@ -251,7 +250,7 @@ def _table_of_runs(view: RunView, label: str) -> str:
     if not rows:
         return "<p>No runs yet.</p>"
     best = view.y[view.quality.argmax()] if len(view.y) else None
-    listed, followed = isinstance(domain, Candidates), any(row.curve for row in rows)
+    listed, followed = domain.listed, any(row.curve for row in rows)
     digits, body = view.digits(), []
     for row in rows:
         state = "best" if best is not None and row.value == best else row.status

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.domain import Choice, Domain, Space
+from surefoot.domain import Choice, Domain
 from surefoot.errors import NoData
+from surefoot.loop.direction import turned
 from surefoot.loop.policy import Policy
 from surefoot.moved import renamed
 from surefoot.optimizer import Result
@@ -104,7 +105,7 @@ def coordinates(domain: Domain) -> list[Coordinate]:
     >>> coordinates(Space(kernel=Choice(["rbf", "poly"])))[0].labels
     ('rbf', 'poly')
     """
-    if not isinstance(domain, Space):
+    if not domain.parameters:
         bounds = zip(domain.names, domain.lower.tolist(), domain.upper.tolist(), strict=True)
         return [Coordinate(i, name, low, high) for i, (name, low, high) in enumerate(bounds)]
     made = []
@@ -166,7 +167,7 @@ class RunView:
             answer = self.policy.recommend()
         except NoData:
             return None
-        return answer if self.direction == self.policy.direction or not hasattr(answer, "negated") else answer.negated()
+        return answer if self.direction == self.policy.direction else turned(answer)
 
     @cached_property
     def recommended(self) -> Array | None:

@@ -1,7 +1,7 @@
 """Adversaries: which τ elements of a selection hurt most when they are lost?
 
-Question: min f(S \\ E) over E ⊆ S with |E| = τ, for a monotone f. NP-hard even to approximate well, so there are exact
-methods for what is small, and heuristics whose minimum is an *upper* bound on the worst case:
+Question: min f(S \\ E) over E ⊆ S with |E| = τ (6.6), for a monotone f. NP-hard even to approximate well, so there are
+exact methods for what is small, and heuristics whose minimum is an *upper* bound on the worst case:
 
 | function | rule | answer |
 |---|---|---|
@@ -26,7 +26,8 @@ bound on the minimum.
 ((0,), 3.0, 'optimal')
 
 References: Bogunovic, Mitrović, Scarlett & Cevher 2017 and Bogunovic, Zhao & Cevher 2018 (the adversaries of their
-experiments). The bounds of the search tree are this library's own and stand beside the code.
+experiments); (6.6) is that of Bogunovic's thesis (2019). The bounds of the search tree are this library's own and stand
+beside the code.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ def greedy_min(objective: SetFunction, S: Elements, tau: int) -> Deletion:
     slack = TIES * float(objective.singletons().max())
     removed = []
     for _ in range(deletions):
-        removed.append(state.selected[first_best(state.losses(), slack)])
+        removed.append(state.selected[first_best(state.losses(), slack)])  # argmin f(S \ (E ∪ e))
         state.remove(removed[-1])
     return finish(objective, selected, deletions, removed, start, "greedy_min")
 
@@ -208,7 +209,7 @@ def greedy_max(objective: SetFunction, S: Elements, tau: int) -> Deletion:
     """
     start = time.perf_counter()
     selected, deletions = problem(objective, S, tau)
-    removed = greedy(objective, deletions, among=selected).order
+    removed = greedy(objective, deletions, among=selected).order  # argmax f(E ∪ e), τ times
     return finish(objective, selected, deletions, removed, start, "greedy_max")
 
 
@@ -243,7 +244,7 @@ def stochastic_min(
     draws = np.random.default_rng(rng)
 
     def pick(losses: Array, deletions: int) -> int:
-        size = min(losses.size, math.ceil(losses.size / deletions * math.log(1.0 / epsilon)))
+        size = min(losses.size, math.ceil(losses.size / deletions * math.log(1.0 / epsilon)))  # (|S|/τ) ln(1/ε)
         sample = np.sort(draws.choice(losses.size, size, replace=False))
         return int(sample[np.argmax(losses[sample])])
 

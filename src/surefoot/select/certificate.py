@@ -14,7 +14,8 @@ Two kinds of statement, kept apart:
 (2.0, 2.0, 1.0)
 
 Upper bound. For any set X of at most τ elements the best robust selection keeps at most f(OPT(k − τ, V \\ X)): the
-adversary may take what the selection shares with X (Lemma 6.A.8). And for any set A, with the submodularity ratio γ,
+adversary may take what the selection shares with X (Lemma 6.A.8 of Bogunovic's thesis, 2019). And for any set A, with
+the submodularity ratio γ,
 
     f(OPT(k, V)) ≤ f(A) + (1/γ) · the sum of the k largest gains f(v | A),
 
@@ -77,7 +78,7 @@ def optimum_bound(
     for step in range(count + 1):
         gains = gains_of(state, elements, objective.n)
         largest = np.partition(gains, gains.size - count)[gains.size - count :] if count else gains[:0]
-        bound = min(bound, float(state.value) + float(largest.sum()) / ratio)
+        bound = min(bound, float(state.value) + float(largest.sum()) / ratio)  # f(A) + (1/γ) Σ of k gains f(v | A)
         if step < count:
             state.add(order[step])
     return bound
@@ -110,6 +111,7 @@ def robust_bound(
     bounds = []
     for X in sorted(tries):
         outside = np.setdiff1d(np.arange(objective.n), np.array(X, dtype=np.int64))
+        # f(OPT(k − τ, V∖X)): Lemma 6.A.8
         bounds.append(optimum_bound(objective, min(count - deletions, outside.size), gamma=gamma, among=outside))
     return min(bounds)
 

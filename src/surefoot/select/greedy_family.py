@@ -22,7 +22,7 @@ All start from the empty set, whose gains are the singleton values: an objective
 
 References: Nemhauser, Wolsey & Fisher 1978 (greedy); Minoux 1978 (lazy); Mirzasoleiman et al. 2015 (stochastic);
 Badanidiyuru & Vondrák 2014 (threshold); Buchbinder et al. 2014 (random); Das & Kempe 2011 (γ); Wolsey 1982 (cover);
-Pati, Rezaiifar & Krishnaprasad 1993 (matching pursuit).
+Pati, Rezaiifar & Krishnaprasad 1993 (matching pursuit); Bogunovic's thesis (2019), whose Definition 6.2.1 is (6.3).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def greedy(objective: SetFunction, k: int, *, among: ArrayLike | None = None) ->
     def pick(state: State, rest: Indices, step: int) -> int:
         if _answers(state):
             return _own_best(state, rest)
-        return first_best(gains_of(state, rest, objective.n), tolerance(objective))
+        return first_best(gains_of(state, rest, objective.n), tolerance(objective))  # v ← argmax f(v | S)
 
     return _grow(objective, k, among, pick, "greedy")
 
@@ -173,7 +173,7 @@ def stochastic_greedy(
     """
     open_unit(epsilon, "epsilon")
     count, elements = ground(objective, k, among)
-    size = math.ceil(elements.size / max(count, 1) * math.log(1.0 / epsilon))
+    size = math.ceil(elements.size / max(count, 1) * math.log(1.0 / epsilon))  # ⌈(n/k) ln(1/ε)⌉
     slack, draws = tolerance(objective), np.random.default_rng(rng)
 
     def pick(state: State, rest: Indices, step: int) -> int:
@@ -313,7 +313,7 @@ def cover(
 
 
 def iterative_factor(objective: SetFunction, order: Sequence[int], *, among: ArrayLike | None = None) -> float:
-    """Return the smallest β ≥ 1 for which an order is β-iterative: every gain is at least 1/β of the largest one.
+    """Return the smallest β ≥ 1 for which an order is β-iterative (6.3): every gain is at least 1/β of the largest one.
 
     1 for :func:`greedy`, at most 1/(1 − ε) for :func:`threshold_greedy`; infinite where an element without gain was
     chosen although another had one.
@@ -328,6 +328,6 @@ def iterative_factor(objective: SetFunction, order: Sequence[int], *, among: Arr
         gains = np.asarray(state.gains(), dtype=np.float64)
         best, own = float(gains[np.union1d(elements, element)].max()), float(gains[element])
         if best > slack:
-            factor = max(factor, best / own if own > 0.0 else math.inf)
+            factor = max(factor, best / own if own > 0.0 else math.inf)  # f(v | S) ≥ (1/β) max f(u | S)
         state.add(int(element))
     return factor

@@ -13,7 +13,8 @@ Oblivious-Greedy the exponent carries γ, and the denominator of the corollary i
 the published form of PRO's.
 
 References: Bogunovic, Mitrović, Scarlett & Cevher 2017, Theorem 4.5 (PRO); Bogunovic, Zhao & Cevher 2018, Theorem 1 and
-Corollary 1 (Oblivious-Greedy); Das & Kempe 2011 (greedy selection with a submodularity ratio).
+Corollary 1 (Oblivious-Greedy); Das & Kempe 2011 (greedy selection with a submodularity ratio). In Bogunovic's thesis
+(2019), whose numbers stand beside the code, these are Theorem 6.2.1, Theorem 7.3.1 and Corollary 7.3.1.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def greedy_guarantee(k: int, steps: int | None = None, *, gamma: float = 1.0, be
     _unit(gamma=gamma)
     _at_least_one(beta=beta)
     taken = whole(k, "k", 1) if steps is None else whole(steps, "steps", 0)
-    return -math.expm1(-gamma * taken / (beta * whole(k, "k", 1)))
+    return -math.expm1(-gamma * taken / (beta * whole(k, "k", 1)))  # Lemma 6.2.1 for β, Lemma 7.2.1 for γ
 
 
 def pro_guarantee(k: int, tau: int, *, eta: int = 1, beta: float = 1.0, printed: bool = False) -> float:
@@ -78,7 +79,7 @@ def pro_guarantee(k: int, tau: int, *, eta: int = 1, beta: float = 1.0, printed:
         raise ValueError(f"tau = {deletions} deletions leave nothing of k = {count} elements")
     if deletions == 0:
         return greedy_guarantee(count, beta=beta)
-    size = sum(pro_sizes(deletions, unit))
+    size = sum(pro_sizes(deletions, unit))  # |S₀| of Proposition 6.2.1
     if size > count:
         raise ValueError(f"PRO needs {size} elements for its robust part, more than k = {count}")
     q = -math.expm1(-(count - size) / (beta * (count - deletions)))
@@ -90,7 +91,7 @@ def pro_guarantee(k: int, tau: int, *, eta: int = 1, beta: float = 1.0, printed:
                 f"the printed theorem needs tau ≥ 2, eta ≥ {least:.1f} and tau ≤ {most:.2f}; "
                 f"got tau = {deletions}, eta = {unit}"
             )
-        a = q * unit / (5.0 * beta**3 * last + unit)
+        a = q * unit / (5.0 * beta**3 * last + unit)  # (6.7)
     else:
         alpha = (1.0 + 2.0 * beta / unit) ** last - 1.0  # of the last bucket, by Lemma 6.A.4, recursion corrected
         a = q / (1.0 + beta * deletions / (2**last * unit) * (1.0 + alpha) + alpha)
@@ -148,8 +149,8 @@ def oblivious_greedy_guarantee(
 
 
 def _og_factor(strength: float, q: float, theta: float, alpha: float, nu: float) -> float:
-    theorem, corollary = (weight / (1.0 + weight) * q for weight in (strength * (1.0 - alpha), strength * nu))
-    return max(theta * theorem / (1.0 + theorem), theta**2 * corollary / (1.0 + theta * corollary))
+    theorem, corollary = (weight / (1.0 + weight) * q for weight in (strength * (1.0 - alpha), strength * nu))  # p q
+    return max(theta * theorem / (1.0 + theorem), theta**2 * corollary / (1.0 + theta * corollary))  # (7.31), (7.39)
 
 
 def best_beta(
@@ -175,7 +176,7 @@ def best_beta(
     _unit(gamma=gamma, theta=theta, superadditivity=superadditivity, subadditivity=nu, inverse_curvature=alpha)
 
     def factor(beta: float) -> float:
-        q = -math.expm1(-gamma * (1.0 - beta * share) / (1.0 - share))
+        q = -math.expm1(-gamma * (1.0 - beta * share) / (1.0 - share))  # Theorem 7.3.1
         return _og_factor((beta - 1.0) * superadditivity, q, theta, alpha, nu)
 
     found = minimize_scalar(lambda beta: -factor(beta), bounds=(1.0, 1.0 / share), method="bounded")

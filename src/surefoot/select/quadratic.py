@@ -232,10 +232,11 @@ class _QuadraticState(FactoredState):
     """Gains Σ C²/d and losses Σ H²/B."""
 
     def _score(self, C: Any, d: Any, elements: Any) -> Any:
-        return self._xp.sum(C * C, axis=0) / d
+        return self._xp.sum(C * C, axis=0) / d  # Σₓ Cₓᵢ²/dᵢ: (7.43) for one element
 
     def _cost(self, places: slice) -> Array:
         H, B = self._H, self._inverse
+        # Σₓ Hₓₑ²/Bₑₑ
         costs: Array = (H[:, places] ** 2).sum(axis=0) / np.diag(B)[places]  # type: ignore[index, arg-type]
         return costs
 

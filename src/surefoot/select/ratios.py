@@ -10,7 +10,8 @@ For a normalized monotone f, over all disjoint S and Ω, all i outside, all disj
     superadditivity    ν̌    largest with  f(S) ≥ ν̌ Σ_{i∈S} f(i)
     bipartite          θ    largest with  f(A) + f(B) ≥ θ f(A ∪ B)
 
-All lie in [0, 1], and ν ≥ γ ≥ 1 − α̌, ν̌ ≥ γ̌ ≥ 1 − α, θ ≥ ν ν̌. Each comes with *how* it is known:
+All lie in [0, 1], and ν ≥ γ ≥ 1 − α̌, ν̌ ≥ γ̌ ≥ 1 − α, θ ≥ ν ν̌ (Proposition 7.2.1, Remark 1). Each comes with
+*how* it is known:
 
 - ``"exact"``: by enumeration (:func:`exact_ratios`, n ≤ 12), or by a theorem.
 - ``"bound"``: the truth is no worse (:func:`bound_ratios`): what a certificate may use.
@@ -27,10 +28,11 @@ and K̃ = N⁻¹ᐟ² K N⁻¹ᐟ² for a covariance K with noise N:
     γ, ν ≥ λ_min(Ã),   ν̌ ≥ 1/λ_max(Ã),   γ̌, θ ≥ max(λ_min(Ã)/λ_max(Ã), 1/(1 + λ_max(K̃))),
 
 and *no* bound on the curvatures. Proof: f(Ω | S) = Σ aB⁻¹aᵀ with B a Schur complement of A, so λ_min(A) ≤ B ≤ λ_max(A),
-and f(i | S) = Σ aᵢ²/Bᵢᵢ. The published proposition that α, α̌ ≤ k_max/(σ² + k_max) for variance reduction is false: its
-proof cancels covariances that depend on different sets.
+and f(i | S) = Σ aᵢ²/Bᵢᵢ. The published proposition (7.4.2) that α, α̌ ≤ k_max/(σ² + k_max) for variance reduction is
+false: its proof cancels covariances that depend on different sets.
 
-References: Das & Kempe 2011; Bian, Buhmann, Krause & Tschiatschek 2017; Bogunovic, Zhao & Cevher 2018, section 2.
+References: Das & Kempe 2011; Bian, Buhmann, Krause & Tschiatschek 2017; Bogunovic, Zhao & Cevher 2018, section 2;
+numbers are those of Bogunovic's thesis (2019), chapter 7.
 """
 
 from __future__ import annotations
@@ -279,7 +281,7 @@ def _ratios(
     """Put ratios together; ``flat`` and ``rise`` are 1 − α and 1 − α̌. A bound is improved by the relations."""
     if how == "bound":
         gamma, gamma_check = max(gamma, rise), max(gamma_check, flat)
-        nu, nu_check = max(nu, gamma), max(nu_check, gamma_check)
-        theta = max(theta, nu * nu_check)
+        nu, nu_check = max(nu, gamma), max(nu_check, gamma_check)  # Proposition 7.2.1
+        theta = max(theta, nu * nu_check)  # Remark 1
     parts = (gamma, gamma_check, 1.0 - flat, 1.0 - rise, nu, nu_check, theta)
     return Ratios(*(Ratio(min(max(value, 0.0), 1.0), how) for value in parts))

@@ -1,6 +1,6 @@
 """Robust selectors: k elements whose value stays large after the loss of any τ of them.
 
-Question: which S with |S| = k has the largest min f(S \\ E) over all E ⊆ S with |E| = τ, for a monotone f?
+Question: which S with |S| = k has the largest min f(S \\ E) over all E ⊆ S with |E| = τ, for a monotone f (7.1)?
 
 The first three algorithms build a robust part S₀ in buckets and fill up with a greedy part S₁. Every bucket, and S₁, is
 chosen *from the empty set* out of the elements not yet taken: earlier picks shrink the ground set and never enter the
@@ -27,7 +27,8 @@ leaves 2:
 Guarantees are in :mod:`surefoot.select.certificate`. With τ = 0 the first three are plain greedy selection.
 
 References: Bogunovic, Mitrović, Scarlett & Cevher 2017, Algorithm 1 (PRO); Orlin, Schulz & Udwani 2016 (OSU);
-Bogunovic, Zhao & Cevher 2018, Algorithm 1 (Oblivious-Greedy); Krause, McMahan, Guestrin & Gupta 2008 (SATURATE).
+Bogunovic, Zhao & Cevher 2018, Algorithm 1 (Oblivious-Greedy); Krause, McMahan, Guestrin & Gupta 2008 (SATURATE). Lines
+are those of Algorithm 10 (PRO) and Algorithm 11 (Oblivious-Greedy) of Bogunovic's thesis (2019).
 """
 
 from __future__ import annotations
@@ -99,13 +100,14 @@ def buckets(
     for number in range(len(wanted) + 1):
         size = min(wanted[number], left) if number < len(wanted) else left
         if size:
+            # PRO, line 4: B_j ← A(2ⁱη, V∖S₀), from the empty set; when all are made, line 6: S₁ ← A(k − |S₀|, V∖S₀)
             chosen = choose(objective, size, among=rest)
-            made.append(chosen.order)
+            made.append(chosen.order)  # line 5: S₀ ← S₀ ∪ B_j
             nested = nested and chosen.nested
             rest = np.setdiff1d(rest, chosen.order, assume_unique=True)
             left -= size
     robust = tuple(made[: len(wanted)])
-    order = tuple(element for bucket in made for element in bucket)
+    order = tuple(element for bucket in made for element in bucket)  # line 7: S ← S₀ ∪ S₁
     values = along(objective, order)
     return Selection(order, values, robust, objective.evaluations.total - before, nested, method)
 
@@ -124,7 +126,7 @@ def pro_sizes(tau: int, eta: int = 1, structure: Literal["exact", "compact"] = "
     if deletions == 0:
         return []
     last = (deletions - 1).bit_length()  # ⌈log₂ τ⌉
-    sizes = [2**i * unit for i in range(last + 1) for _ in range(-(-deletions // 2**i))]
+    sizes = [2**i * unit for i in range(last + 1) for _ in range(-(-deletions // 2**i))]  # lines 2 and 3
     if structure == "exact":
         return sizes
     cap = max(deletions, math.ceil(deletions * math.log2(deletions)))
@@ -238,6 +240,7 @@ def oblivious_greedy(
             f"oblivious_greedy needs {size} elements for its robust part, more than k = {k}; lower tau or beta, or "
             "raise k"
         )
+    # Algorithm 11, lines 2 to 4: the ⌈βτ⌉ largest f({v}); line 5: S₁ ← GREEDY(k − |S₀|, V∖S₀)
     return buckets(objective, [1] * size, k, subroutine=subroutine, method="oblivious_greedy")
 
 
@@ -283,7 +286,7 @@ def saturate(objective: SetFunction, k: int, tau: int, *, excess: float = 1.0, a
     before, budget = objective.evaluations.total, min(int(excess * k), objective.n)
     best: list[int] = []
     low, high = 0.0, objective.value(np.arange(objective.n))
-    while high - low > accuracy * high:
+    while high - low > accuracy * high:  # bisection over c
         level = 0.5 * (low + high)
         found = _truncated_cover(objective, tau, level, budget)
         if found is None:
@@ -321,7 +324,7 @@ def _truncated_cover(objective: SetFunction, tau: int, level: float, budget: int
             alone = math.comb(outside - 1, tau - len(T))
             with_u = math.comb(outside - 1, tau - len(T) - 1) if len(T) < tau else 0
             if alone:
-                score += alone * np.minimum(state.value + state.gains(), level)
+                score += alone * np.minimum(state.value + state.gains(), level)  # min(f(S \ E), c)
             score += with_u * min(state.value, level)
         score[chosen] = -np.inf
         u = first_best(score, slack)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 import numpy as np
 
-from surefoot.domain import Candidates, Domain, Paths
+from surefoot.domain import Domain
 from surefoot.experimental import experimental
 from surefoot.loop.events import as_outcome
 from surefoot.loop.state import pack
@@ -98,7 +98,7 @@ class Client:
             raise TypeError(f"policy is the name of a policy, such as 'GPUCB', got {policy!r}")
         if not isinstance(domain, Domain):
             raise TypeError(f"domain is a domain, such as a Box or a Space, got {domain!r}")
-        body = {"name": name, "policy": policy, "domain": _whole(domain), "direction": direction}
+        body = {"name": name, "policy": policy, "domain": domain.description(), "direction": direction}
         body["options"] = pack(options)
         made = self._transport.send("POST", "/studies", {**body, "seed": _plain(seed), "key": _key()})
         return RemoteStudy(self._transport, made["id"], made)
@@ -241,13 +241,6 @@ class RemoteStudy:
 
     def __repr__(self) -> str:
         return f"RemoteStudy({self.id!r}, name={self._info.get('name')!r})"
-
-
-def _whole(domain: Domain) -> dict[str, Any]:
-    """A description with all points: a large one is otherwise described by its hash, and the service has not got it."""
-    if isinstance(domain, Candidates):
-        return {"domain": "Candidates", "points": domain.points.tolist()}
-    return domain.description() if isinstance(domain, Paths) else domain.to_dict()
 
 
 def _key() -> str:

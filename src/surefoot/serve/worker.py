@@ -25,7 +25,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
-from surefoot.domain import Domain
 from surefoot.loop.journal import dumps, loads
 from surefoot.private.messages import Release
 from surefoot.serve import outsourced, studies
@@ -160,17 +159,11 @@ def _made(row: Mapping[str, Any], request: Mapping[str, Any]) -> str:
             release = _release(request)
             _small_enough(release.rows.shape, request["limits"])
             return str(outsourced.modeler(row, release).policy.seed)
-        domain = domain_of(loads(row["domain"]))
-        _small_enough(_shape(domain), request["limits"])
+        described = loads(row["domain"])
+        domain = domain_of(described)
+        points = described.get("points", described.get("values", ()))  # those that are listed
+        _small_enough((len(points), max(domain.dimension, domain.encoded_dimension)), request["limits"])
         return str(built(row).seed)
-
-
-def _shape(domain: Domain) -> tuple[int, int]:
-    """How many points a domain lists, and how many coordinates a model of it has."""
-    points: Any = getattr(domain, "points", None)
-    if points is None:
-        points = getattr(getattr(domain, "values", None), "points", ())
-    return len(points), max(domain.dimension, domain.encoded_dimension)
 
 
 def _small_enough(shape: tuple[int, ...], limits: Mapping[str, int]) -> None:

@@ -6,12 +6,13 @@ the method serves, and a class that is to be stored with a policy is registered 
 
 :class:`ExponentialDecay` is the published model, a Gaussian process over the epoch with the kernel
 
-    k(n, m) = ∫ e^(−λn) e^(−λm) Gamma(λ; α, rate β) dλ = (β/(n + m + β))^α,
+    k(n, m) = ∫ e^(−λn) e^(−λm) Gamma(λ; α, rate β) dλ = (β/(n + m + β))^α            (A.1),
 
 a mixture of exponential decays towards 0. :class:`~surefoot.stopping.plateau.Plateau` adds the level at which a curve
 flattens out.
 
-References: Swersky, Snoek & Adams 2014 (the kernel); Dai, Yu, Low & Jaillet 2019, appendix A.
+References: Swersky, Snoek & Adams 2014 (the kernel); Dai, Yu, Low & Jaillet 2019, appendix A, numbered as in Dai's
+thesis (2021).
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def decay(alpha: Array, beta: Array, horizon: int) -> Array:
     """
     n = np.arange(1, horizon + 1)
     a, b = alpha[:, None, None], beta[:, None, None]
-    K: Array = np.exp(a * (np.log(b) - np.log((n[:, None] + n) + b)))
+    K: Array = np.exp(a * (np.log(b) - np.log((n[:, None] + n) + b)))  # (A.1)
     return K
 
 
@@ -176,8 +177,8 @@ def condition(K: Array, errors: Array, noise: Array, rank: int) -> tuple[Array, 
     n = errors.shape[-1]
     S = K[:, :n, :n] + noise[:, None, None] * np.eye(n)
     A = np.linalg.solve(S, K[:, :n, n:]).mT
-    mean = np.matmul(A, np.broadcast_to(errors, S.shape[:2])[:, :, None])[:, :, 0]
-    V = K[:, n:, n:] - A @ K[:, :n, n:]
+    mean = np.matmul(A, np.broadcast_to(errors, S.shape[:2])[:, :, None])[:, :, 0]  # A e, A = K(m, n) (K(n, n) + s²I)⁻¹
+    V = K[:, n:, n:] - A @ K[:, :n, n:]  # K(m, m) − A K(n, m)
     values, vectors = np.linalg.eigh(0.5 * (V + V.mT))
     rank = min(rank, V.shape[-1])
     root = vectors[:, :, -rank:] * np.sqrt(np.maximum(values[:, None, -rank:], 0.0))

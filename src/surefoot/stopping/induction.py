@@ -10,13 +10,16 @@ error so far, put into one of M cells. The simulated paths enter the induction o
 so that :func:`count` reads the paths once, one ``bincount`` per epoch, and :func:`induce` never sees them. The same
 counts serve any losses K₁, K₂ and cost c.
 
-With p = wins/visits, the expected losses in a cell are (Dai et al. 2019, Algorithm A.1)
+With p = wins/visits, the expected losses in a cell are
 
-    stop:      L₁ = K₁ p            it would have won
-    accept:    L₂ = K₂ (1 − p)      it would not have won
-    continue:  L₀ = c + E[V(next cell)]
+    stop, d₁:      L₁ = K₁ p            it would have won          (4.3)
+    accept, d₂:    L₂ = K₂ (1 − p)      it would not have won      (4.3)
+    continue, d₀:  L₀ = c + E[V(next cell)]
 
-and V = min(L₀, L₁, L₂); in the last epoch there is no L₀.
+and V = min(L₀, L₁, L₂) (4.1); in the last epoch there is no L₀.
+
+Reference: Dai, Yu, Low & Jaillet 2019, Algorithm A.1. Lines are those of this box (printed as Algorithm 1.1), equations
+those of chapter 4, in Dai's thesis (2021).
 """
 
 from __future__ import annotations
@@ -115,7 +118,7 @@ def count(
         won[j] = np.bincount(cell[label] if sure else cell, weights, minlength=cells)
         if j:
             moves[j - 1] = np.bincount(previous * cells + cell, minlength=cells * cells).reshape(cells, cells)
-        previous = cell
+        previous = cell  # lines 6 and 12: which paths pass through which interval
     return Counts(edges, visits, won, moves)
 
 
@@ -202,23 +205,23 @@ def induce(
     seen, trusted = visits > 0, visits > minimum
     weight = np.where(seen, visits, 1.0)
     half = 0.5 if smoothing else 0.0
-    p = np.where(seen, (wins + half) / (weight + 2.0 * half), np.nan)
-    # K = ∞ switches its decision off: a branch, since ∞·0 is no number.
+    p = np.where(seen, (wins + half) / (weight + 2.0 * half), np.nan)  # lines 7 and 13: P(θ_t = θ_{t,2} | y_{t,n})
+    # Lines 8 and 14: losses of d₁ and d₂ by (4.3). K = ∞ switches its decision off: a branch, since ∞·0 is no number.
     never = np.full_like(p, math.inf)
     L1 = np.where(seen, k1 * p, math.inf) if math.isfinite(k1) else never
     L2 = np.where(seen, k2 * (1.0 - p), math.inf) if math.isfinite(k2) else never
-    last = np.minimum(L1, L2)
+    last = np.minimum(L1, L2)  # line 9, the value in epoch N
     decisions = np.full(p.shape, CONTINUE, dtype=np.int8)
     value, saved = last.copy(), np.zeros_like(p)
-    for j in reversed(range(H + 1)):
+    for j in reversed(range(H + 1)):  # line 10: n = N, N − 1, ...
         own = np.where(L1[j] <= L2[j], STOP, ACCEPT)
         if j < H:
             next_value = np.where(seen[j + 1], value[j + 1], 0.0)
             if math.isfinite(k1) or math.isfinite(k2):
-                L0 = cost + moves[j] @ next_value / weight[j]
+                L0 = cost + moves[j] @ next_value / weight[j]  # lines 15 to 19: c + the average over the paths
                 # Ties end the run, also those that rounding hides.
                 own = np.where(last[j] <= L0 * (1.0 + 1e-12) + 1e-12, own, CONTINUE)
-                value[j] = np.minimum(L0, last[j])
+                value[j] = np.minimum(L0, last[j])  # line 20: ρ_{t,n} of (4.1)
             saved[j] = moves[j] @ np.where(seen[j + 1], saved[j + 1], 0.0) / weight[j]
         own = np.where(seen[j] & np.isfinite(last[j]), own, CONTINUE)
         decisions[j] = np.where(trusted[j], own, CONTINUE)

@@ -7,7 +7,8 @@ find by backward induction the decision with the smallest expected loss for ever
 (:mod:`surefoot.stopping.induction`). The losses are K₁ for stopping a run that would have won, K₂ for accepting one
 that would not, and c for each further epoch.
 
-Reference: Dai, Yu, Low & Jaillet 2019, section 3 and Algorithm A.1; Müller et al. 2007.
+Reference: Dai, Yu, Low & Jaillet 2019, section 3 and Algorithm A.1, with the lines of Dai's thesis (2021), where it is
+printed as Algorithm 1.1; Müller et al. 2007.
 
 Guarantee: wherever the table says stop before the last epoch, the probability of winning is at most (K₂ + c)/K₁
 (Lemma A.8); so with K₁ growing over the runs of an optimization, the regret caused by stopping vanishes.
@@ -148,10 +149,10 @@ class OptimalStopping:
         if not k1 > 0:
             raise ValueError(f"k1 must be positive, got {k1!r}")
         errors = 1.0 - curve
-        paths, wins = self._simulate(errors, float(threshold), rng)
+        paths, wins = self._simulate(errors, float(threshold), rng)  # line 3, by the kernel (A.1)
         before = (len(errors), float(errors.sum())) if self.statistic == "all" else (0, 0.0)
-        counts = count(paths, wins, cells=self.cells, before=before, adaptive=self.adaptive)
-        solution = induce(
+        counts = count(paths, wins, cells=self.cells, before=before, adaptive=self.adaptive)  # line 1: M intervals
+        solution = induce(  # lines 4 to 20
             counts,
             k1=k1,
             k2=self.k2,
@@ -180,7 +181,7 @@ class OptimalStopping:
             paths, wins = self.model.simulate(errors, self.epochs, threshold, self.paths, rng)
         else:
             paths = self.model.sample(errors, self.epochs, self.paths, rng)
-            wins = paths[:, -1] < 1.0 - threshold
+            wins = paths[:, -1] < 1.0 - threshold  # θ_{t,2}: the last score is above y* − ξ_t
         if paths.ndim != 2 or paths.shape[1] != H or not len(paths):
             raise ValueError(f"{type(self.model).__name__} must return paths of shape (S, {H}), got {paths.shape}")
         return paths, wins

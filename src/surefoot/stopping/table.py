@@ -182,7 +182,7 @@ class Table:
         if not errors.size:
             raise ValueError(f"the table needs a score after epoch {self.start}, got {np.size(curve)} epochs")
         n, total = self.before
-        return float((total + errors.sum()) / (n + errors.size))
+        return float((total + errors.sum()) / (n + errors.size))  # the summary statistic of BO-BOS
 
     def decide(self, epoch: int, statistic: float) -> Decision:
         """Return the decision after an epoch with the given average error.
@@ -213,7 +213,7 @@ class Table:
         """
         values = scores(curve)
         if len(values) > self.start:
-            found = self.decide(len(values), self.statistic(values))
+            found = self.decide(len(values), self.statistic(values))  # C1 of BO-BOS: is it d₁?
         elif len(values) == self.start > self.initial:
             root = self.solution.root
             found = _decision(root.decision, root.probability, root.saved)

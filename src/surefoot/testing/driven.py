@@ -127,4 +127,4 @@ class Driven:
 
     def alone(self, policy: Policy) -> bool:
         """Tell whether the policy waits for each outcome before it asks again."""
-        return not policy.parallel or isinstance(policy.domain, Paths)
+        return not policy.parallel or policy.domain.travels

@@ -30,7 +30,7 @@ from surefoot.bridge.botorch.belief import hallucinate
 from surefoot.bridge.botorch.model import GPModel
 from surefoot.domain import Box
 from surefoot.domain.perturbation import Perturbation
-from surefoot.domain.sets import Around, Beside
+from surefoot.domain.sets import Around, ParameterRegion
 from surefoot.errors import NotSupported
 
 __all__ = ["RobustUpperBound", "TruncatedVarianceReduction"]
@@ -183,7 +183,7 @@ def _reached(perturbation: Perturbation | Tensor, bounds: Tensor, count: int) ->
         raise TypeError(f"a perturbation is one of Surefoot's, or a tensor of offsets; got {perturbation!r}")
     designs = Box(bounds.detach().cpu().numpy().T)
     region, center = perturbation.on(perturbation.join(designs)), designs.lower[None]
-    if isinstance(region, Beside):
+    if isinstance(region, ParameterRegion):
         reached = region.spread(center, count)[0, :, designs.dimension :]
         return None, torch.from_numpy(reached.copy()).to(bounds)
     if isinstance(region, Around):

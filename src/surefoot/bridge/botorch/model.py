@@ -28,7 +28,7 @@ from torch import Tensor
 from surefoot.belief import posterior as belief
 from surefoot.belief.algebra import Active, Kernel, Product, Sum
 from surefoot.belief.kernels import ConstantKernel, Linear, Stationary
-from surefoot.belief.mixture import MixturePosterior
+from surefoot.belief.mixture import members_of
 from surefoot.errors import NotSupported
 
 __all__ = ["GPModel", "covariance"]
@@ -99,11 +99,9 @@ class GPModel(Model, FantasizeMixin):
     noise: Tensor
 
     def __init__(self, posterior: belief.Posterior, *, device: torch.device | str | None = None) -> None:
-        if not isinstance(posterior, belief.Posterior):
-            raise TypeError(f"a GPModel is made of a posterior, such as gp.condition(X, y); got {posterior!r}")
+        members = members_of(posterior)
+        several = members[0] is not posterior
         super().__init__()
-        several = isinstance(posterior, MixturePosterior)
-        members = posterior.members if isinstance(posterior, MixturePosterior) else [posterior]
 
         def tensor(arrays: Sequence[Any]) -> Tensor:
             stacked = torch.as_tensor(np.array([np.array(a) for a in arrays]), dtype=torch.float64, device=device)

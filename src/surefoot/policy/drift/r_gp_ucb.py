@@ -151,6 +151,7 @@ class RGPUCB(ModelPolicy):
 
     domains = (Box, Candidates, Space)
     context = ("time",)
+    clock: Clock
 
     def __init__(
         self,

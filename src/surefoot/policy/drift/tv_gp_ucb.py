@@ -77,6 +77,7 @@ class TVGPUCB(ModelPolicy):
 
     domains = (Box, Candidates, Space)
     context = ("time",)
+    clock: Clock
     forecasts = True
 
     def __init__(

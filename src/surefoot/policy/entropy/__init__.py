@@ -1,4 +1,4 @@
-"""What would a measurement tell about the maximum?."""
+"""What would a measurement tell about the maximum?"""
 
 from surefoot import lazy
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Box, Candidates, Space
-from surefoot.domain.perturbation import Meaningless, Perturbation
+from surefoot.domain.perturbation import InapplicablePerturbation, Perturbation
 from surefoot.errors import NotSupported
 from surefoot.loop.journal import Journal
 from surefoot.loop.policy import OMITTED, Point, Policy, Proposal
@@ -111,12 +111,12 @@ class RobustReport(Policy):
         # Events are in the user's sign: everybody who reads them has the same direction.
         shared: dict[str, Any] = {"repeats": policy.repeats, "direction": policy.direction}
         super().__init__(policy.domain, seed=policy.seed if seed is None else seed, journal=journal, **shared)
-        self._given = policy  # it stays as it is: a policy of the same configuration and seed is made inside
+        self._template = policy  # it stays as it is: a policy of the same configuration and seed is made inside
         self._inside: Policy | None = None
         self.perturbation = perturbation
         try:
             self.judge = judge_of(perturbation.on(policy.domain))
-        except Meaningless as error:
+        except InapplicablePerturbation as error:
             raise NotSupported(str(error)) from None
         # It can do what the policy inside can.
         vars(self).update(parallel=policy.parallel, context=policy.context, steps=policy.steps)
@@ -139,7 +139,7 @@ class RobustReport(Policy):
     def policy(self) -> Policy:
         """The policy inside, which has heard every event; to be looked at, not to be asked or told."""
         if self._inside is None:
-            self._inside = self._given.fresh()
+            self._inside = self._template.fresh()
         return self._heard(self._inside)
 
     def _heard(self, follower: F) -> F:
@@ -220,7 +220,7 @@ class RobustReport(Policy):
         time : float, optional
             For a policy that follows a drifting function: when; by default the latest time that was heard of.
         """
-        if time is not None and not (self._listener is None and self._given.forecasts):
+        if time is not None and not (self._listener is None and self._template.forecasts):
             raise NotSupported("only the belief of a policy that follows a drifting function, TVGPUCB, can be asked so")
         self._at = time
         return super().recommend()

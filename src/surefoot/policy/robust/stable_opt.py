@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from surefoot.arguments import one_of, positive
 from surefoot.belief.protocol import EVERY, Belief
 from surefoot.domain import Box, Candidates, Domain, Space
-from surefoot.domain.perturbation import Meaningless, Perturbation
+from surefoot.domain.perturbation import InapplicablePerturbation, Perturbation
 from surefoot.domain.ranking import argmax
 from surefoot.domain.sets import Region, Sets
 from surefoot.errors import NotSupported
@@ -213,7 +213,7 @@ class StableOpt(ModelPolicy):
         try:
             joined = perturbation.join(domain)
             reach = perturbation.on(joined)
-        except Meaningless as error:
+        except InapplicablePerturbation as error:
             raise NotSupported(str(error)) from None
         super().__init__(joined, **options)
         self.perturbation, self.report_rule = perturbation, one_of(report, "report", REPORTS)

@@ -215,14 +215,14 @@ def maximin(
         Centers that must not be returned.
 
     >>> from surefoot.domain import Box
-    >>> from surefoot.domain.sets import Beside
+    >>> from surefoot.domain.sets import ParameterRegion
     >>> class Two:  # f(x, θ) = −(x − θ)²: the middle is best when θ may be 0 or 1
     ...     def __call__(self, E):
     ...         return self.gradient(E)[0]
     ...     def gradient(self, E):
     ...         gap = E[:, :1] - E[:, 1:]
     ...         return -(gap**2)[:, 0], np.hstack([-2.0 * gap, 2.0 * gap])
-    >>> region = Beside(Box.unit(1), values=np.array([[0.0], [1.0]]))
+    >>> region = ParameterRegion(Box.unit(1), values=np.array([[0.0], [1.0]]))
     >>> x, value, _ = maximin(Two(), region, rng=np.random.default_rng(0))
     >>> bool(abs(x[0] - 0.5) < 0.01), round(value, 2)
     (True, -0.25)

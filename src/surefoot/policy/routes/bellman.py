@@ -193,13 +193,13 @@ class Fresh:
         self.samples = samples
         self.weights = np.full((horizon - 1, samples), 1.0 / samples)
         self._rng = rng
-        self._kept: list[Array] = []
+        self._normals: list[Array] = []
 
     def begin(self, tree: PathTree, first: slice) -> None:
         """Draw all stages but the last, whose outcomes are used once and drawn then."""
         self._last, self._k = tree.horizon - 1, tree.length
         width = first.stop - first.start
-        self._kept = [
+        self._normals = [
             self._rng.standard_normal((len(level.rows), width, *(self.samples,) * depth, self._k))
             for depth, level in enumerate(tree.levels[: max(tree.horizon - 2, 0)])
         ]
@@ -207,7 +207,7 @@ class Fresh:
     def stage(self, depth: int, paths: slice | Indices, first: slice) -> Array:
         """Return kept normals, or draw those of the last stage."""
         if depth < self._last:
-            return self._kept[depth - 1][paths]
+            return self._normals[depth - 1][paths]
         count = paths.stop - paths.start if isinstance(paths, slice) else len(paths)
         width = first.stop - first.start
         return self._rng.standard_normal((count, width, *(self.samples,) * (depth - 1), self._k))

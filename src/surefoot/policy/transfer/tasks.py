@@ -25,7 +25,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surefoot.domain import Candidates, Domain, Space
+from surefoot.domain import Domain
 from surefoot.domain.candidates import INLINE
 from surefoot.loop.journal import Journal, check_schema, dumps, loads
 from surefoot.loop.state import storable, unpack
@@ -165,7 +165,7 @@ class Task:
         ...
         ValueError: task 'old', measurement 1: x0 = 1.5 is outside [0.0, 1.0]
         """
-        if not isinstance(self.X, np.ndarray) and not isinstance(domain, Space):
+        if not (isinstance(self.X, np.ndarray) or domain.parameters):
             raise ValueError(f"{self._label()} has named parameters; {type(domain).__name__} has none")
         if isinstance(self.X, np.ndarray) and self.X.shape[1] != domain.dimension:
             raise ValueError(
@@ -206,7 +206,7 @@ class Task:
         return type(self)(self.X, -self.y, self.name, noise=self.noise, epochs=self.epochs)
 
     def _inside(self, domain: Domain) -> NDArray[np.bool_]:
-        if isinstance(domain, Candidates):
+        if domain.listed:
             return np.ones(len(self), dtype=np.bool_)
         if isinstance(self.X, np.ndarray):
             return domain.contains(self.X)

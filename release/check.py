@@ -125,9 +125,9 @@ CHECKS = {
         BARE,
         ("surefoot --help", "surefoot version", "surefoot which --json special=drift"),
     ),
-    "plot": Check(("plot",), ("surefoot.report.plots", "surefoot.report.page")),
+    "plot": Check(("plot",), ("surefoot.report.plots", "surefoot.report.run_page")),
     "demo": Check(
-        ("demo",), ("surefoot.report.page", "surefoot.bridge.sklearn"), commands=("surefoot demo --trials 3",)
+        ("demo",), ("surefoot.report.run_page", "surefoot.bridge.sklearn"), commands=("surefoot demo --trials 3",)
     ),
     "torch": Check(("torch",), code=TORCH),
     "optuna": bridge("optuna"),

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 import surefoot
-from surefoot import TVGPUCB, Box, Candidates, Paths, StableOpt, cli
+from surefoot import TVGPUCB, Box, Candidates, MaxiMinGPUCB, Paths, StableOpt, cli
 from surefoot.cli.which import advice, advise, which
 from surefoot.cli.which.advice import candidates, checked, default
 from surefoot.cli.which.programs import compose
@@ -140,6 +140,7 @@ def test_declared_abilities_decide_what_is_offered(monkeypatch, fresh):
     assert "TVGPUCB" in [found.name for found in candidates({"goal": "best", "special": "epochs"})]
     advice._abilities.cache_clear()
     monkeypatch.setattr(StableOpt, "parallel", False)
+    monkeypatch.setattr(MaxiMinGPUCB, "parallel", True)
     with pytest.raises(ValueError, match="matters is one of report or maximin, not 'StableOpt'"):
         advise({"special": "perturbation", "parallel": "few", "matters": "StableOpt"})
 

@@ -19,7 +19,7 @@ from surefoot.attack import ModelFault, NormBall
 from surefoot.attack.robustness import Attacked, summarize
 from surefoot.cli.attack import METHODS, attack, instances_of, method_named
 from surefoot.cli.attack_images import read_images
-from surefoot.cli.attack_report import Record
+from surefoot.cli.attack_report import AttackRecord
 from surefoot.errors import MissingExtra
 
 MODEL = '''
@@ -76,7 +76,7 @@ def run(home, function="scores", out="out", **options):
 
 
 def records(home, out="out"):
-    return [Record.from_json(line) for line in (home / out / "attacks.jsonl").read_text().splitlines()]
+    return [AttackRecord.from_json(line) for line in (home / out / "attacks.jsonl").read_text().splitlines()]
 
 
 def test_a_report(home):

@@ -128,10 +128,10 @@ def test_tables_go_with_their_features_and_are_few():
     for parts in range(1, 9):
         table = spread_table(shared, Regions((parts,)), Box.unit(1))
         assert np.array_equal(table.region, Regions((parts,)).index(table.points))
-    assert len(argmax._kept[shared]) == argmax.TABLES
-    before = len(argmax._kept)
+    assert len(argmax._tables[shared]) == argmax.TABLES
+    before = len(argmax._tables)
     del shared, table
-    assert len(argmax._kept) == before - 1
+    assert len(argmax._tables) == before - 1
 
 
 def test_tables_too_large_to_keep_give_the_same_values(monkeypatch):

@@ -39,7 +39,7 @@ class Forgetful(RandomSearch):
 class Leaping(MacroGPO):
     """Always makes a move from the start, wherever the vehicle is."""
 
-    def _move(self, moves, step):
+    def _choose(self, step, context):
         return Proposal(stops=self.domain.moves(self.domain.start)[0])
 
 

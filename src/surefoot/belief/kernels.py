@@ -79,6 +79,9 @@ class Stationary(Kernel):
         One length for all coordinates, or one per coordinate (ARD).
     variance : float
         Signal variance, k(x, x).
+
+    >>> SE(lengthscale=2.0, variance=3.0).diag(np.zeros((1, 1)))
+    array([3.])
     """
 
     def __init__(self, lengthscale: ArrayLike = 1.0, *, variance: float = 1.0) -> None:

@@ -19,6 +19,10 @@ class Options(TypedDict, total=False):
     drawn once and stored); ``repeats=False`` never asks for a measured point again; ``journal`` is a path, or a
     :class:`Journal`, in which every event is durable before the call returns.
 
+    >>> from surefoot import Box, RandomSearch
+    >>> options: Options = {"seed": 3, "repeats": False}
+    >>> RandomSearch(Box([(0.0, 1.0)]), **options).seed
+    3
     """
 
     direction: str
@@ -28,7 +32,14 @@ class Options(TypedDict, total=False):
 
 
 def check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> None:
-    """Refuse a domain that a policy does not declare."""
+    """Refuse a domain that a policy does not declare.
+
+    >>> from surefoot.domain import Box, Candidates
+    >>> check_domain(Box.unit(1), (Candidates,), "MyPolicy")
+    Traceback (most recent call last):
+    ...
+    surefoot.errors.NotSupported: MyPolicy works on Candidates, not on Box
+    """
     if not isinstance(domain, allowed):
         names = ", ".join(kind.__name__ for kind in allowed)
         if not isinstance(domain, Domain):

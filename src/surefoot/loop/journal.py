@@ -116,6 +116,16 @@ class Journal:
         header, events, _ = self._scan(self.path.read_bytes() if self.path.exists() else b"")
         return header, events
 
+    def configured(self) -> dict[str, Any] | None:
+        """Return the configuration in the first line; None where there is none that can be read."""
+        try:
+            with self.path.open("rb") as file:
+                header = loads(file.readline().decode())
+        except (OSError, ValueError):
+            return None  # who opens the journal to write it says what is wrong
+        config = header.get("config") if isinstance(header, dict) else None
+        return config if isinstance(config, dict) else None
+
     def _told(self, event: dict[str, Any]) -> dict[str, Any]:
         """An event of the file as it was told, or the other way round."""
         return turned_event(event) if self._turns else event
@@ -205,7 +215,7 @@ def _run(header: dict[str, Any]) -> dict[str, Any]:
 
 
 def _said(stored: Any) -> Any:
-    """A stored configuration without directions that say no more than their absence, as before schema 2."""
+    """A stored configuration without what says no more than its absence, as before schema 2."""
     if isinstance(stored, list):
         return [_said(item) for item in stored]
     if not isinstance(stored, dict):
@@ -213,7 +223,7 @@ def _said(stored: Any) -> Any:
     return {
         name: _said(value)
         for name, value in stored.items()
-        if not (name == "direction" and value in ("maximize", None))
+        if not (name == "direction" and value in ("maximize", None)) and not (name == "automatic" and value == 1)
     }
 
 

@@ -58,7 +58,8 @@ class _Meta(ABCMeta):
         args = tuple(map(_own, args))
         kwargs = {name: _own(value) for name, value in kwargs.items()}
         bound = inspect.signature(cls).bind(*args, **kwargs)
-        given = dict(bound.arguments)
+        given = cast(type[Record], cls)._completed(dict(bound.arguments))
+        bound.arguments.update(given)
         bound.arguments.update(cast(type[Record], cls)._as_seen(given))
         made = super().__call__(*bound.args, **bound.kwargs)
         bound.arguments.update(given)
@@ -106,6 +107,11 @@ class Record(ABC, metaclass=_Meta):
 
     def _restore(self, cache: dict[str, Any]) -> None:
         """Take back what :meth:`_cache` gave."""
+
+    @classmethod
+    def _completed(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments that are made and recorded: what was left open may follow from a journal."""
+        return arguments
 
     @classmethod
     def _as_seen(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,6 +193,8 @@ class Record(ABC, metaclass=_Meta):
             raise ValueError(f"{apart[0]!r} is no part of a stored configuration")
         if foreign := [name for name in stored if name not in kind.__signature__.parameters]:
             raise ValueError(f"in this release {state['policy']} has no option {foreign[0]!r}")
+        if "automatic" in kind.__signature__.parameters:
+            stored = {"automatic": 1, **stored}  # 0.1 had one version of what is automatic, and did not say so
         turns = state["schema"] == 1 and state.get("direction") == "minimize"  # options are those of −f
         given = kind.negated_options(again) if turns else again
         config = {name: _unpack_option(name, value, given.get(name)) for name, value in stored.items()}

@@ -30,6 +30,7 @@ from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
 from surefoot.errors import NotSupported
+from surefoot.loop.journal import Journal
 from surefoot.loop.options import Options
 from surefoot.loop.policy import Policy
 from surefoot.loop.types import Proposal, Recommendation
@@ -42,6 +43,8 @@ from surefoot.policy.view import View
 __all__ = ["ModelOptions", "ModelPolicy"]
 
 Array = NDArray[np.float64]
+NEWEST = 2
+"""Version of what is automatic: the belief, the first points, what keeps a policy from getting stuck."""
 
 
 class ModelOptions(Options, total=False):
@@ -50,11 +53,13 @@ class ModelOptions(Options, total=False):
     ``gp`` is used as it is (your units, no refit unless it says so); None means ``GP.automatic(domain)``. ``initial``
     is the number of Sobol points before the rule takes over: 0 with a given ``gp``, else max(3, d + 1); points told
     unasked count. ``confidence`` is that of the reported bounds, and of the policy's width where it has one.
+    ``automatic`` is the version of all that is chosen without a ``gp``: None is the newest, or that of the journal.
     """
 
     gp: GP | None
     initial: int | None
     confidence: float
+    automatic: int | None
 
 
 class ModelPolicy(Policy):
@@ -70,9 +75,13 @@ class ModelPolicy(Policy):
         Sobol points before the rule takes over.
     confidence : float
         Confidence of the recommendation's bounds.
+    automatic : int, optional
+        Version of what is automatic without a ``gp``. Studies that 0.1 began go on with 1; None: the newest.
 
     Attributes
     ----------
+    automatic : int
+        The version in use; 0 with a given ``gp``.
     surrogate : Surrogate
         What is believed about the objective.
     rule : Rule
@@ -97,9 +106,14 @@ class ModelPolicy(Policy):
         gp: GP | None = None,
         initial: int | None = None,
         confidence: float = 0.95,
+        automatic: int | None = None,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(domain, **options)
+        version = NEWEST if automatic is None else whole(automatic, "automatic", 1)
+        if version > NEWEST:
+            raise ValueError(f"automatic={version} is of a later release; this one knows versions 1 to {NEWEST}")
+        self.automatic = version if gp is None else 0
         if gp is not None and not isinstance(gp, GP):
             raise TypeError(f"gp must be a GP, for example GP(SE(0.2), noise=1e-4); got {gp!r}")
         few = max(3, domain.dimension + 1) if gp is None else 0
@@ -108,6 +122,16 @@ class ModelPolicy(Policy):
         self.surrogate = Surrogate(self.trials, GP.automatic(domain) if gp is None else gp, self.stream)
         self._until = 0  # the number of queries when the present ask is done
         self.start: InitialDesign = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
+
+    @classmethod
+    def _completed(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        if "automatic" not in cls.__signature__.parameters or arguments.get("automatic") is not None:
+            return arguments
+        journal = arguments.get("journal")
+        if journal is not None and not isinstance(journal, Journal):
+            journal = Journal(journal)
+        began = None if journal is None else journal.configured()
+        return {**arguments, "automatic": NEWEST if began is None else began.get("automatic", 1)}
 
     @property
     def gp(self) -> GP:

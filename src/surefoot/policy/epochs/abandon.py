@@ -74,7 +74,7 @@ class AbandonRuns:
         self._verdicts: dict[int, tuple[int, str | None]] = {}  # last judged epoch, and why the run was stopped there
 
     def advise(self, query: Query, step: int, value: float | None) -> Advice:
-        """WorstCases a run, and remember the verdict on its latest epoch."""
+        """Judge a run, and remember the verdict on its latest epoch."""
         advice = self._judge(query, step, value)
         if step == max(self.runs.trials.reports[query.id]):
             self._verdicts[query.id] = (step, advice.reason if advice.stop else None)

@@ -85,7 +85,7 @@ class Adviser(Protocol):
     """When to stop a run."""
 
     def advise(self, query: Query, step: int, value: float | None, /) -> Advice:
-        """WorstCases a run by its score after epoch ``step``; None: it has diverged."""
+        """Judge a run by its score after epoch ``step``; None: it has diverged."""
 
 
 class Runs:

@@ -195,7 +195,7 @@ def test_acquisitions_of_botorch_optimize_a_surefoot_model():
     post = GP(SE(0.3), noise=1e-3).condition(X, Y)
     assert close(bound(tensor(Z)[:, None]), post.mean(Z) + 2.0 * post.std(Z))
     x, _ = optimize_acqf(bound, UNIT, q=1, num_restarts=4, raw_samples=64)
-    policy = GPUCB(Box.unit(2), gp=GP(SE(0.3), noise=1e-3), width=widths.ConstantKernel(2.0), seed=0)
+    policy = GPUCB(Box.unit(2), gp=GP(SE(0.3), noise=1e-3), width=widths.Constant(2.0), seed=0)
     for point, value in zip(X, Y, strict=True):
         policy.tell(point, value)
     assert close(x[0], policy.ask().x, 1e-3)
@@ -307,20 +307,20 @@ def test_what_has_no_counterpart_is_named(name):
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_a_translated_model_is_a_belief_like_any_other(name):
-    policy = GPUCB(DOMAINS[name], gp=to_gp(line_model()), width=widths.ConstantKernel(2.0), seed=0)
+    policy = GPUCB(DOMAINS[name], gp=to_gp(line_model()), width=widths.Constant(2.0), seed=0)
     first = run(policy, 3)
     resumed = Policy.from_state(json.loads(json.dumps(policy.state())))
     assert run(resumed, 3) == run(policy, 3)
-    assert first == run(GPUCB(DOMAINS[name], gp=to_gp(line_model()), width=widths.ConstantKernel(2.0), seed=0), 3)
+    assert first == run(GPUCB(DOMAINS[name], gp=to_gp(line_model()), width=widths.Constant(2.0), seed=0), 3)
 
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_a_model_as_it_is_chooses_what_its_translation_chooses(name):
     """The translation is told what the model was trained on; the model knows it."""
     model = line_model()
-    direct = GPUCB(DOMAINS[name], gp=ModelBelief(model), width=widths.ConstantKernel(2.0), seed=0)
+    direct = GPUCB(DOMAINS[name], gp=ModelBelief(model), width=widths.Constant(2.0), seed=0)
     domain = DOMAINS[name] if name == "box" else Candidates(np.append(GRID, model.train_inputs[0].numpy()))
-    translated = GPUCB(domain, gp=to_gp(model), width=widths.ConstantKernel(2.0), seed=0)
+    translated = GPUCB(domain, gp=to_gp(model), width=widths.Constant(2.0), seed=0)
     level, spread = (float(v) for v in (model.outcome_transform.means, model.outcome_transform.stdvs))
     for x, y in zip(model.train_inputs[0].numpy(), model.train_targets.numpy(), strict=True):
         translated.tell(x, level + spread * y)
@@ -337,7 +337,7 @@ def test_a_model_as_it_is_chooses_what_its_translation_chooses(name):
 
 
 def test_a_model_as_it_is_knows_pending_points_and_forgets_them():
-    policy = GPUCB(Candidates(GRID), gp=ModelBelief(line_model()), width=widths.ConstantKernel(3.0), seed=0)
+    policy = GPUCB(Candidates(GRID), gp=ModelBelief(line_model()), width=widths.Constant(3.0), seed=0)
     run(policy, 2)
     before = policy.posterior().predict(GRID[:, None])
     batch = policy.ask(4)

@@ -11,7 +11,8 @@ is not a variable of the search, and by the envelope theorem the gradient in θ 
 The surface has several hills. A fit looks at the mode of the prior and at draws from it, half of them with much noise;
 climbs from the best of either half, the second time with the curvature that the first climb has learned; and keeps the
 higher summit. With many measurements the climbs are made on a random part of them first, and only the higher one is
-finished on all; the curvature is carried over, so that the finish is short.
+finished on all; the curvature is carried over, so that the finish is short. Beyond ``gp.large`` measurements the whole
+fit sees a part of them.
 """
 
 from __future__ import annotations
@@ -207,6 +208,9 @@ def fit(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None, rng: np.ran
         return gp
     shift, scale = _standard(values) if gp.standardize else (0.0, 1.0)
     z, own = (values - shift) / scale, noises / scale**2
+    if gp.large is not None and n > gp.large:
+        rows = representatives(z, gp.large, rng)
+        points, z, own, n = points[rows], z[rows], own[rows], gp.large
     inside = replace(
         gp,
         kernel=gp.kernel.scaled(scale**-2),
@@ -248,6 +252,20 @@ def fit(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None, rng: np.ran
         return fitted
     draws = slice_sample(evidence, best, gp.samples, rng)
     return replace(fitted, members=tuple(replace(dressed(x), priors=None, samples=0) for x in draws))
+
+
+def representatives(y: Array, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the rows that hyper-parameters are fitted to, in order: an eighth the best, the others at random.
+
+    Where measurements crowd, so does a random part: it knows their noise and their finest lengths. Points far from each
+    other, which look like the better choice, know neither (``docs/decisions/017-size.md``).
+
+    >>> representatives(np.arange(100.0), 8, np.random.default_rng(0))[-1]
+    np.int64(99)
+    """
+    order = np.argsort(-y, kind="stable")
+    best = count // 8
+    return np.sort(np.concatenate([order[:best], rng.choice(order[best:], count - best, replace=False)]))
 
 
 def _standard(y: Array) -> tuple[float, float]:

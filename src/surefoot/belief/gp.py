@@ -31,6 +31,7 @@ from surefoot.arguments import number, whole
 from surefoot.belief.fit import fit, log_likelihood
 from surefoot.belief.kernels import SE, Kernel, Matern, Stationary, kernel_from_dict
 from surefoot.belief.mixture import MixturePosterior
+from surefoot.belief.panels import PanelPosterior
 from surefoot.belief.posterior import Posterior
 from surefoot.belief.priors import Fixed, LogNormal, Prior, TwoPiece, prior_from_dict
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["GP"]
 
 Array = NDArray[np.float64]
+
+GROWTH = 32  # above `large`, a fit is due when this share of the excess is new: 297 of 10,000
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,10 @@ class GP:
         Fit again after so many new measurements; None: never.
     samples : int
         Draw so many hyper-parameters by slice sampling instead of taking the best ones.
+    large : int, optional
+        Beyond so many measurements :meth:`fit` sees so many of them only, :meth:`due` asks for a fit when their number
+        has grown by a 32nd of the excess, and :meth:`condition` keeps the factor in panels
+        (:mod:`surefoot.belief.panels`). None: never.
     members : tuple of GP
         The draws, in a GP returned by :meth:`fit`.
 
@@ -81,6 +88,7 @@ class GP:
     floor: float = 0.0
     every: int | None = None
     samples: int = 0
+    large: int | None = None
     members: tuple[GP, ...] = ()
 
     def __post_init__(self) -> None:
@@ -93,6 +101,8 @@ class GP:
             object.__setattr__(self, name, float(value))
         if self.every is not None:
             object.__setattr__(self, "every", whole(self.every, "every", 1))
+        if self.large is not None:
+            object.__setattr__(self, "large", whole(self.large, "large", 1))
         object.__setattr__(self, "samples", whole(self.samples, "samples"))
         object.__setattr__(self, "priors", MappingProxyType(dict(self.priors or {})))
         names = self.names if self.priors else []  # once: making them takes as long as there are dimensions
@@ -178,13 +188,17 @@ class GP:
         priors = self.priors or {}
         return next((priors[alias] for alias in _aliases(name) if alias in priors), None)
 
-    def refit(self, every: int | None) -> GP:
+    def refit(self, every: int | None, *, large: int | None = None) -> GP:
         """Return the same GP, to be fitted again after so many new measurements (None: never).
+
+        ``large`` is where fits become fewer and cheaper, as in :class:`GP`; None leaves it as it is.
 
         >>> GP().refit(every=5).due(7, 3), GP().refit(every=5).due(8, 3)
         (False, True)
+        >>> GP().refit(every=1, large=512).due(1530, 1500)  # 1 + (1500 − 512) // 32 = 31 are waited for
+        False
         """
-        return replace(self, every=every)
+        return replace(self, every=every, large=self.large if large is None else large)
 
     def negated(self) -> GP:
         """Return the same belief about −f.
@@ -200,7 +214,10 @@ class GP:
 
     def due(self, n: int, last: int | None) -> bool:
         """Tell whether n measurements call for a fit, when the last was made with ``last`` of them (None: never)."""
-        return self.every is not None and n > 0 and (last is None or n - last >= self.every)
+        if self.every is None or n <= 0:
+            return False
+        excess = 0 if self.large is None or last is None else max(0, last - self.large)
+        return last is None or n - last >= self.every + excess // GROWTH
 
     def condition(
         self, X: ArrayLike | None = None, y: ArrayLike | None = None, noise: ArrayLike | None = None
@@ -218,7 +235,8 @@ class GP:
         """
         if self.members:
             return MixturePosterior(self, [member.condition(X, y, noise) for member in self.members])
-        return Posterior(self, X, y, noise)
+        many = self.large is not None and y is not None and len(np.asarray(y)) > self.large
+        return (PanelPosterior if many else Posterior)(self, X, y, noise)
 
     def fit(
         self,
@@ -263,6 +281,7 @@ class GP:
             **{name: getattr(self, name) for name in ("noise", "mean", "standardize", "floor", "every", "samples")},
             "priors": {name: prior.to_dict() for name, prior in (self.priors or {}).items()},
             "members": [member.to_dict() for member in self.members],
+            **({} if self.large is None else {"large": self.large}),
         }
 
     @classmethod

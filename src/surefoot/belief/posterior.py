@@ -7,7 +7,7 @@ With n points X, values y and noise variances Σ, and k(Z) the (m, n) matrix bet
 
 Both speak of the latent function f, not of a further noisy measurement of it. The lower Cholesky factor L of K + Σ and
 its inverse are kept in buffers that double, so :meth:`Posterior.append` and :meth:`Posterior.pop` cost O(n²), and every
-prediction is a plain matrix product.
+prediction is a plain matrix product. With very many measurements :mod:`surefoot.belief.panels` keeps the factor only.
 
 >>> import numpy as np
 >>> from surefoot.belief.gp import GP
@@ -183,6 +183,16 @@ class Posterior:
     def _solve_mean(self) -> None:
         self.alpha: Array = self.inverse.T @ self._white[: self.n]
 
+    def _whiten(self, B: Array) -> Array:
+        """L⁻¹ B for B of shape (n, m)."""
+        white: Array = self.inverse @ B
+        return white
+
+    def _weigh(self, V: Array) -> Array:
+        """Vᵀ L⁻¹ for V of shape (n, m): the weights of the measurements in a prediction."""
+        weights: Array = V.T @ self.inverse
+        return weights
+
     def solve(self, B: ArrayLike) -> Array:
         """Return (K + Σ)⁻¹ B for B of shape (n,) or (n, m)."""
         solution: Array = self.inverse.T @ (self.inverse @ np.asarray(B, dtype=np.float64))
@@ -207,7 +217,7 @@ class Posterior:
     def var(self, Z: ArrayLike) -> Array:
         """Return the variance of f at the rows of Z, shape (m,); never negative."""
         points, K = self._cross(Z)
-        return self._variance(points, self.inverse @ K.T)
+        return self._variance(points, self._whiten(K.T))
 
     def std(self, Z: ArrayLike) -> Array:
         """Return the standard deviation of f at the rows of Z, shape (m,)."""
@@ -216,17 +226,17 @@ class Posterior:
     def predict(self, Z: ArrayLike) -> tuple[Array, Array]:
         """Return mean and standard deviation of f at the rows of Z, each of shape (m,)."""
         points, K = self._cross(Z)
-        return self.gp.mean + K @ self.alpha, np.sqrt(self._variance(points, self.inverse @ K.T))
+        return self.gp.mean + K @ self.alpha, np.sqrt(self._variance(points, self._whiten(K.T)))
 
     def cov(self, Z: ArrayLike, W: ArrayLike | None = None) -> Array:
         """Return the covariance of f between the rows of Z and of W (default Z), shape (m, k)."""
         points, K = self._cross(Z)
-        V = self.inverse @ K.T
+        V = self._whiten(K.T)
         if W is None:
             cov: Array = self.gp.kernel(points) - V.T @ V
         else:
             others, K = self._cross(W)
-            cov = self.gp.kernel(points, others) - V.T @ (self.inverse @ K.T)
+            cov = self.gp.kernel(points, others) - V.T @ self._whiten(K.T)
         return cov
 
     def gradient(self, Z: ArrayLike) -> tuple[Array, Array, Array, Array]:
@@ -245,10 +255,10 @@ class Posterior:
             dmean, dvar = np.zeros_like(points), kernel.diag_gradient(points)
         else:
             K, pull = kernel.pull_input(points, self.X)
-            V = self.inverse @ K.T
+            V = self._whiten(K.T)
             mean, std = self.gp.mean + K @ self.alpha, np.sqrt(self._variance(points, V))
             dmean = pull(np.broadcast_to(self.alpha, K.shape))
-            dvar = kernel.diag_gradient(points) - 2.0 * pull(V.T @ self.inverse)
+            dvar = kernel.diag_gradient(points) - 2.0 * pull(self._weigh(V))
         safe = np.where(std > 0, std, 1.0)  # only a kernel with k(x, x) = 0 gets here with 0
         return mean, std, dmean, dvar / (2.0 * safe)[:, None]
 
@@ -282,16 +292,21 @@ class Posterior:
             raise ValueError(f"the point has {X.shape[1]} coordinates, the others have {self._X.shape[1]}")
         level = float(kernel.diag(X)[0])
         variance = max(self.gp.noise if np.isnan(given[0]) else float(given[0]), EXACT * level)
-        row = self.inverse @ kernel(self.X, X)[:, 0] if n else np.empty(0)
+        row = self._whiten(kernel(self.X, X)[:, 0]) if n else np.empty(0)
         # The Schur complement is at least the noise; rounding must not take it below.
-        pivot = float(np.sqrt(max(level + variance - row @ row, variance)))
+        pivot = float(np.sqrt(max(level + variance - float(row @ row), variance)))
         self._reserve(n + 1, X.shape[1])
         self._X[n], self._y[n], self._noise[n] = X[0], value[0], variance
-        self._chol[n, :n], self._chol[n, n] = row, pivot
-        self._inverse[n, :n], self._inverse[n, n] = -(row @ self.inverse) / pivot, 1.0 / pivot
+        self._add(row, pivot)
         self._white[n] = (value[0] - self.gp.mean - row @ self._white[:n]) / pivot
         self.n = n + 1
         self._solve_mean()
+
+    def _add(self, row: Array, pivot: float) -> None:
+        """Add a row to the factor."""
+        n = self.n
+        self._chol[n, :n], self._chol[n, n] = row, pivot
+        self._inverse[n, :n], self._inverse[n, n] = -(row @ self.inverse) / pivot, 1.0 / pivot
 
     def expected(self, at: ArrayLike) -> Array:
         """Return :meth:`mean`, under the name that all beliefs share."""
@@ -350,16 +365,14 @@ class Posterior:
         if rows <= len(self._y):
             return
         n, size = self.n, max(8, 2 * self.n)
+        self._X = _grown(self.X if n else np.empty((0, columns)), size, columns)
+        self._y, self._noise = _grown(self.y, size), _grown(self.noise, size)
+        self._white = _grown(self._white[:n], size)
+        self._widen(size)
 
-        def grown(old: Array, *shape: int) -> Array:
-            new = np.zeros(shape)
-            new[tuple(slice(length) for length in old.shape)] = old
-            return new
-
-        self._X = grown(self.X if n else np.empty((0, columns)), size, columns)
-        self._y, self._noise = grown(self.y, size), grown(self.noise, size)
-        self._white = grown(self._white[:n], size)
-        self._chol, self._inverse = grown(self.chol, size, size), grown(self.inverse, size, size)
+    def _widen(self, size: int) -> None:
+        """Make room in the factor for so many measurements."""
+        self._chol, self._inverse = _grown(self.chol, size, size), _grown(self.inverse, size, size)
 
 
 def _points(Z: ArrayLike) -> Array:
@@ -367,6 +380,12 @@ def _points(Z: ArrayLike) -> Array:
     if points.ndim != 2:
         raise ValueError(f"points must be an array of shape (m, e), got shape {points.shape}")
     return points
+
+
+def _grown(old: Array, *shape: int) -> Array:
+    new = np.zeros(shape)
+    new[tuple(slice(length) for length in old.shape)] = old
+    return new
 
 
 def _copied(value: Any) -> Any:

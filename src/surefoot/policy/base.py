@@ -46,6 +46,9 @@ Array = NDArray[np.float64]
 NEWEST = 2
 """Version of what is automatic: the belief, the first points, what keeps a policy from getting stuck."""
 
+LARGE = 512
+"""Measurements beyond which, from version 2 on, fits become fewer and cheaper."""
+
 
 class ModelOptions(Options, total=False):
     """Keyword arguments that every model-based policy takes, besides :class:`Options`.
@@ -119,7 +122,10 @@ class ModelPolicy(Policy):
         few = max(3, domain.dimension + 1) if gp is None else 0
         self.initial = few if initial is None else whole(initial, "initial")
         self.confidence = open_unit(confidence, "confidence")
-        self.surrogate = Surrogate(self.trials, GP.automatic(domain) if gp is None else gp, self.stream)
+        believed = GP.automatic(domain) if gp is None else gp
+        if self.automatic >= 2:
+            believed = believed.refit(believed.every, large=LARGE)
+        self.surrogate = Surrogate(self.trials, believed, self.stream)
         self._until = 0  # the number of queries when the present ask is done
         self.start: InitialDesign = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
 

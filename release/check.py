@@ -137,7 +137,13 @@ CHECKS = {
     "ax": bridge("ax"),
     "flower": bridge("flower", constraints="constraints-flower.txt"),
     "private": Check(
-        ("private",), ("surefoot.private.noise", "surefoot.private.accounting", "surefoot.private.mechanisms")
+        ("private",),
+        (
+            "surefoot.private.noise",
+            "surefoot.private.accounting",
+            "surefoot.private.mechanisms",
+            "surefoot.federated.secure.rehearsal",
+        ),
     ),
     "serve": Check(
         ("serve",),

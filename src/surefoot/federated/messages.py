@@ -13,64 +13,27 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.arguments import whole
 from surefoot.errors import SurefootError
-from surefoot.loop.journal import check_schema
+from surefoot.federated.wire import Wire
 
 __all__ = ["SILENCES", "Broadcast", "Message"]
 
 Array = NDArray[np.float64]
 
-SCHEMA = 1  # of messages, which parties with different releases exchange
 LATEST = 2**53  # of a round: receivers keep it as a number of fixed size
 SILENCES = ("coin", "budget", "last")
 """Why a broadcast may hold no vectors: the public coin, a spent privacy budget, or no query left to serve."""
 
 
-class _Wire:
-    """Strict JSON, both ways."""
-
-    kind: ClassVar[str]
-
-    def to_fields(self) -> dict[str, Any]:
-        """Return the fields as strict JSON, for a journal of the same party."""
-        pairs = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in pairs.items()}
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return what is sent: the fields as strict JSON, with the kind and the version of the format."""
-        return {"schema": SCHEMA, "kind": self.kind, **self.to_fields()}
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Self:
-        """Read what was sent; anything missing, unknown or malformed is a ``ValueError``."""
-        if not isinstance(data, Mapping):
-            raise ValueError(f"a {cls.kind} on the wire is a mapping, got {type(data).__name__}")
-        check_schema(dict(data), cls.kind)
-        if data.get("kind") != cls.kind:
-            raise ValueError(f"this is not a {cls.kind} but {data.get('kind')!r}")
-        content = {key: value for key, value in data.items() if key not in ("schema", "kind")}
-        names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
-        if wrong := sorted(set(content) ^ names):
-            raise ValueError(f"a {cls.kind} has the fields {', '.join(sorted(names))}; {wrong[0]!r} is amiss")
-        return cls(**content)
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.to_fields() == other.to_fields()
-
-    def __hash__(self) -> int:
-        return hash((self.kind, getattr(self, "round")))  # noqa: B009 - a field of the subclasses
-
-
 @dataclass(frozen=True, eq=False)
-class Message(_Wire):
+class Message(Wire):
     """One agent's draw of the weights of the shared features, for one round.
 
     Parameters
@@ -111,7 +74,7 @@ class Message(_Wire):
 
 
 @dataclass(frozen=True, eq=False)
-class Broadcast(_Wire):
+class Broadcast(Wire):
     """What the coordinator tells everybody after a round: a function for each sub-region, or silence.
 
     Parameters

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from surefoot.belief.protocol import Belief
 
-__all__ = ["Acquisition", "BeliefScore"]
+__all__ = ["Acquisition", "BeliefScore", "UpperBound"]
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,6 @@ class BeliefScore:
     """An acquisition as a function of points, with its gradient.
 
     >>> from surefoot.belief import GP
-    >>> from surefoot.policy.ucb.gp_ucb import UpperBound
     >>> score = BeliefScore(GP().condition(np.zeros((1, 1)), np.ones(1)), UpperBound(2.0))
     >>> score(np.array([[0.0], [50.0]])).round(3)
     array([1.002, 2.   ])
@@ -45,3 +44,22 @@ class BeliefScore:
         mean, std, mean_gradient, std_gradient = self.belief.gradient(at)
         value, by_mean, by_std = self.acquisition.slopes(mean, std)
         return value, by_mean[:, None] * mean_gradient + by_std[:, None] * std_gradient
+
+
+class UpperBound:
+    """mean + width · standard deviation.
+
+    >>> UpperBound(2.0).value(np.array([1.0]), np.array([0.5]))
+    array([2.])
+    """
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+    def value(self, mean: Array, std: Array) -> Array:
+        """Return the bounds, shape (m,)."""
+        return mean + self.width * std
+
+    def slopes(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
+        """Return the bounds and their derivatives in mean and standard deviation."""
+        return self.value(mean, std), np.ones_like(mean), np.full_like(std, self.width)

@@ -33,8 +33,10 @@ from surefoot.errors import NotSupported
 from surefoot.loop.journal import Journal
 from surefoot.loop.options import Options
 from surefoot.loop.policy import Policy
+from surefoot.loop.trials import Place
 from surefoot.loop.types import Proposal, Recommendation
 from surefoot.loop.widths import Width
+from surefoot.policy.exploration import SecondLook
 from surefoot.policy.rule import Rule
 from surefoot.policy.start import InitialDesign, MoveStart, SobolStart
 from surefoot.policy.surrogate import Surrogate
@@ -98,6 +100,8 @@ class ModelPolicy(Policy):
     """
 
     valued: ClassVar[tuple[str, ...]] = ("gp",)
+    doubts: ClassVar[bool] = False
+    """Whether it takes a second look where its rule has stalled, with an automatic belief of version 2."""
     rule: Rule
     width: Width | None = None
     """How many standard deviations the bounds of the rule are wide, where it has bounds."""
@@ -126,6 +130,8 @@ class ModelPolicy(Policy):
         if self.automatic >= 2:
             believed = believed.refit(believed.every, large=LARGE)
         self.surrogate = Surrogate(self.trials, believed, self.stream)
+        takes = self.doubts and self.automatic >= 2 and not domain.travels
+        self.second_look = SecondLook() if takes else None
         self._until = 0  # the number of queries when the present ask is done
         self.start: InitialDesign = MoveStart(self.initial) if domain.travels else SobolStart(self.initial)
 
@@ -152,7 +158,20 @@ class ModelPolicy(Policy):
 
     def _choose(self, step: int, context: Mapping[str, Any]) -> Proposal:
         view = self.view(step, context)
-        return self.start.propose(view) or self.rule.propose(view)
+        first = self.start.propose(view)
+        if first is not None:
+            return first
+        return self.rule.propose(view) if self.second_look is None else self.second_look.propose(view, self.rule)
+
+    def _blocked(self, *, sparing: bool = False) -> list[Place]:
+        """Points that must not be asked now: measured ones too where measurements are exact, from version 2 on."""
+        places = super()._blocked(sparing=sparing)
+        known = self.automatic >= 2 and self.clock is None and not self.domain.travels and self.repeats
+        measured = [(o.x, o.index) for o in self.trials.observations if not o.failed] if known else []
+        if not measured or not (sparing or self.surrogate.exact):
+            return places
+        full = self.domain.size is not None and self.domain.count(places + measured) >= self.domain.size
+        return places if full else places + measured
 
     def _begin(self, count: int) -> None:
         self._until = len(self.trials.queries) + count

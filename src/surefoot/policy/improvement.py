@@ -175,6 +175,7 @@ class ExpectedImprovement(ModelPolicy):
     """
 
     domains = (Box, Candidates, Space, Paths)
+    doubts = True
 
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
@@ -203,6 +204,7 @@ class ProbabilityOfImprovement(ModelPolicy):
     """
 
     domains = (Box, Candidates, Space, Paths)
+    doubts = True
 
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)

@@ -109,6 +109,8 @@ class ThompsonSampling(ModelPolicy):
     np.True_
     """
 
+    doubts = True
+
     def __init__(self, domain: Domain, *, features: int = 1024, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
         self.rule = PosteriorDraw(features)

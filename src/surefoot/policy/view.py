@@ -131,19 +131,25 @@ class View:
             return None
         return X[np.argsort(-belief.expected(self.domain.address(X)), kind="stable")[:count]]
 
-    def best(self, belief: Belief, acquisition: Acquisition) -> Proposal:
+    def best(self, belief: Belief, acquisition: Acquisition, *, purpose: str | None = None) -> Proposal:
         """Return the point where an acquisition is highest."""
-        return self.highest(BeliefScore(belief, acquisition), belief)
+        return self.highest(BeliefScore(belief, acquisition), belief, purpose=purpose)
 
-    def highest(self, score: Any, belief: Belief) -> Proposal:
+    def highest(self, score: Any, belief: Belief, *, purpose: str | None = None) -> Proposal:
         """Return the point where a score is highest; the search starts near the best points of a belief."""
-        found = self.search(score, seeds=None if self.domain.listed else self.incumbents(belief))
+        found = self.search(score, seeds=None if self.domain.listed else self.incumbents(belief), purpose=purpose)
         return Proposal(found.x) if found.row is None else Proposal(index=found.row)
 
-    def search(self, score: Any, *, seeds: Array | None = None) -> Found:
-        """Return where the domain finds a score highest, blocked points left out."""
-        rng = self.stream("ties" if self.domain.listed else "maximize", self.step)
+    def search(self, score: Any, *, seeds: Array | None = None, purpose: str | None = None) -> Found:
+        """Return where the domain finds a score highest, blocked points left out; ``purpose`` names the stream."""
+        rng = self.stream(purpose or ("ties" if self.domain.listed else "maximize"), self.step)
         return self.domain.maximize(score, rng=rng, seeds=seeds, exclude=self.domain.excluding(self.blocked()))
+
+    def named(self, proposal: Proposal) -> Any:
+        """Return the proposed point as a belief names it."""
+        if proposal.index is not None:
+            return np.array([proposal.index])
+        return self.domain.address(np.asarray(proposal.x, dtype=np.float64)[None])
 
     def everywhere(self, belief: Belief) -> tuple[Array, Array]:
         """Return mean and standard deviation at all candidates."""

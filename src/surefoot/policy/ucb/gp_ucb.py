@@ -23,39 +23,16 @@ from __future__ import annotations
 
 from typing import Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
 from surefoot.belief.protocol import Belief
 from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.loop.widths import Width, given_or, usual
+from surefoot.policy.acquisition import UpperBound
 from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.moves import MoveBelief
 from surefoot.policy.rule import Pointwise
 from surefoot.policy.view import View
 
 __all__ = ["GPUCB", "UpperBound", "UpperConfidence"]
-
-Array = NDArray[np.float64]
-
-
-class UpperBound:
-    """mean + width · standard deviation.
-
-    >>> UpperBound(2.0).value(np.array([1.0]), np.array([0.5]))
-    array([2.])
-    """
-
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def value(self, mean: Array, std: Array) -> Array:
-        """Return the bounds, shape (m,)."""
-        return mean + self.width * std
-
-    def slopes(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
-        """Return the bounds and their derivatives in mean and standard deviation."""
-        return self.value(mean, std), np.ones_like(mean), np.full_like(std, self.width)
 
 
 class UpperConfidence(Pointwise):
@@ -96,6 +73,7 @@ class GPUCB(ModelPolicy):
     width: Width
 
     domains = (Box, Candidates, Space, Paths)
+    doubts = True
 
     def __init__(self, domain: Domain, *, width: Width | None = None, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)

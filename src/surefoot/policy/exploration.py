@@ -1,0 +1,130 @@
+"""Exploration: a second look where a fitted belief is sure that nothing is left to find.
+
+A rule that maximizes follows its belief. Hyper-parameters that were fitted to the points which the rule itself chose
+can be sure of what they have not seen: without noise the expected improvement is then negligible everywhere, and with
+noise it is largest where measurements are repeated. Both go on for ever, and a higher peak elsewhere is missed.
+
+:class:`SecondLook` stands behind any rule. With EI = σ h(z) at the point that the rule proposes, which is the expected
+improvement of :mod:`surefoot.policy.improvement`, s the standard deviation of all values and τ² the noise variance,
+
+1. the rule stalls where EI < max(1e-5 s, 0.2 τ): it expects less than one measurement could tell from noise;
+2. every second stalled ask goes elsewhere, to argmax μ'(x) + 4 σ'(x). The belief (μ', σ') is the same with all
+   length-scales 0.35 times as long, and the mean that suits these best: one that does not trust smoothness.
+
+How often the rule stalled is in the note of each stalled query, and so in the events: a policy that is loaded again
+goes on with the same count.
+
+Cost: one prediction; for every second stalled ask one belief, O(n³), and one search.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from surefoot.belief.gp import GP
+from surefoot.belief.protocol import Belief
+from surefoot.loop.trials import Trials
+from surefoot.loop.types import Proposal
+from surefoot.policy.acquisition import UpperBound
+from surefoot.policy.rule import Rule
+from surefoot.policy.surrogate import imagined
+from surefoot.policy.view import View
+
+__all__ = ["SecondLook", "shorter"]
+
+NOTE = "stalls"
+
+
+class SecondLook:
+    """Ask elsewhere when a rule has stalled.
+
+    Parameters
+    ----------
+    every : int
+        Which of the stalled asks go elsewhere.
+    negligible : float
+        Expected improvement that counts as none, in standard deviations of the values.
+    lost : float
+        The same in standard deviations of the noise.
+    shrink : float
+        How long the length-scales of the second look are, in shares of the fitted ones.
+    width : float
+        How many standard deviations above the mean it looks.
+
+    >>> SecondLook().every
+    2
+    """
+
+    def __init__(
+        self,
+        *,
+        every: int = 2,
+        negligible: float = 1e-5,
+        lost: float = 0.2,
+        shrink: float = 0.35,
+        width: float = 4.0,
+    ) -> None:
+        self.every, self.negligible, self.lost, self.shrink, self.width = every, negligible, lost, shrink, width
+
+    def propose(self, view: View, rule: Rule) -> Proposal:
+        """Return what a rule proposes, or, where that is not worth a measurement, a point elsewhere."""
+        usual = rule.propose(view)
+        if not view.surrogate.rows.successes or not self.stalled(view, usual):
+            return usual
+        stalls = stalled_before(view.trials) + 1
+        chosen = usual if stalls % self.every else self.elsewhere(view)
+        return replace(chosen, note={**(chosen.note or {}), NOTE: stalls})
+
+    def stalled(self, view: View, proposal: Proposal) -> bool:
+        """Tell whether a proposal promises less than is worth a measurement."""
+        _, y, given = view.surrogate.rows.data()
+        with view.hallucinated() as belief:
+            mean, std = (float(a[0]) for a in belief.predict(view.named(proposal)))
+            best, noise = float(belief.expected(view.measured).max()), belief.noise_level
+        z = (mean - best) / std if std > 0.0 else -math.inf
+        promise = std * (math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) + (z * float(ndtr(z)) if std > 0.0 else 0.0))
+        if given is not None:
+            noise = float(np.median(np.where(np.isnan(given), noise, given)))
+        return promise < max(self.negligible * float(np.std(y)), self.lost * math.sqrt(noise))
+
+    def elsewhere(self, view: View) -> Proposal:
+        """Return where a belief with shorter length-scales could be highest."""
+        with self.doubting(view) as belief:
+            return view.best(belief, UpperBound(self.width), purpose="explore")
+
+    def doubting(self, view: View) -> AbstractContextManager[Belief]:
+        """The belief with shorter length-scales, points under way put in at their mean."""
+        rows = view.surrogate.rows
+        X, y, noise = rows.data()
+        gp = shorter(view.surrogate.now(), self.shrink)
+        trial = gp.condition(X, y, noise)
+        weights = trial.solve(np.ones(len(y)))
+        # The mean by generalized least squares: 1ᵀS⁻¹y / 1ᵀS⁻¹1.
+        gp = replace(gp, mean=float(weights @ y / weights.sum()))
+        return imagined(view.surrogate.facing(gp.condition(X, y, noise)), rows.waiting(), rows.unknown_noises())
+
+
+def shorter(gp: GP, factor: float) -> GP:
+    """Return a GP with all length-scales multiplied.
+
+    >>> from surefoot.belief import SE
+    >>> shorter(GP(SE(lengthscale=2.0)), 0.5).kernel.lengthscale
+    array(1.)
+    """
+    moved = np.array(["lengthscale" in name for name in gp.names])
+    return gp.with_theta(gp.theta + math.log(factor) * moved)
+
+
+def stalled_before(trials: Trials) -> int:
+    """Return how often the rule has stalled so far.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> stalled_before(RandomSearch(Box([(0.0, 1.0)])).trials)
+    0
+    """
+    return next((int(query.note[NOTE]) for query in reversed(trials.queries) if NOTE in query.note), 0)

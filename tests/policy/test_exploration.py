@@ -1,0 +1,149 @@
+"""A second look where the rule has stalled, and no exact measurement twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surefoot import (
+    GP,
+    GPUCB,
+    SE,
+    TVGPUCB,
+    Box,
+    Candidates,
+    Choice,
+    ExpectedImprovement,
+    Float,
+    Int,
+    MaxValueEntropySearch,
+    Space,
+    ThompsonSampling,
+)
+from surefoot.loop.widths import Constant
+from surefoot.policy.exploration import SecondLook, shorter, stalled_before
+
+RULES = (ExpectedImprovement, GPUCB, ThompsonSampling)
+SPACE = Space(x=Float(0.0, 1.0), n=Int(0, 3), kind=Choice(["a", "b", "c"]))
+DOMAINS = (Box.unit(1), Candidates(np.linspace(0.0, 1.0, 60)), SPACE)
+
+
+def hills(x, height=0.6, width=0.12):
+    """A broad hill at 0.2 and a higher one at 0.7, of the first coordinate."""
+    return float(np.exp(-(((x[0] - 0.7) / width) ** 2)) + height * np.exp(-(((x[0] - 0.2) / 0.15) ** 2)))
+
+
+def played(policy, rounds, noise=0.0, batch=1):
+    rng = np.random.default_rng(7)
+    for _ in range(rounds):
+        for query in policy.ask(batch):
+            policy.tell(query, hills(query.x) + noise * rng.standard_normal())
+    return policy
+
+
+def looks(policy):
+    """The queries at which the rule had stalled, with their counts."""
+    return {query.id: query.note["stalls"] for query in policy.queries if "stalls" in query.note}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("domain", DOMAINS, ids=["box", "candidates", "space"])
+def test_exact_points_are_asked_once(rule, domain):
+    policy = played(rule(domain, seed=0), 18)
+    assert len({query.x.tobytes() for query in policy.queries}) == 18
+
+
+def test_all_points_measured_are_asked_again():
+    policy = played(GPUCB(Candidates([0.1, 0.4, 0.7, 0.9]), seed=0), 9)
+    assert len({query.index for query in policy.queries[:4]}) == 4
+    assert len(policy.queries) == 9
+
+
+def test_noisy_points_may_be_asked_again():
+    noisy = played(GPUCB(Candidates(np.linspace(0.0, 1.0, 5)), seed=0), 12, noise=0.5)
+    assert len(noisy.queries) == 12  # more than there are points: none is refused
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        GPUCB(DOMAINS[1], gp=GP(SE(lengthscale=0.3), noise=1e-8), width=Constant(0.0), seed=0),
+        GPUCB(DOMAINS[1], automatic=1, width=Constant(0.0), seed=0),
+        TVGPUCB(DOMAINS[1], forgetting=0.01, width=Constant(0.5), seed=0),
+    ],
+    ids=["given", "version 1", "clock"],
+)
+def test_other_beliefs_repeat_as_before(policy):
+    played(policy, 12)
+    assert len({query.index for query in policy.queries}) < 12
+    assert not looks(policy)
+
+
+def test_who_takes_a_second_look():
+    box = Box.unit(1)
+    assert all(isinstance(rule(box, seed=0).second_look, SecondLook) for rule in RULES)
+    assert all(rule(box, gp=GP(), seed=0).second_look is None for rule in RULES)
+    assert all(rule(box, automatic=1, seed=0).second_look is None for rule in RULES)
+    assert MaxValueEntropySearch(box, seed=0).second_look is None
+
+
+def test_the_count_is_in_the_events():
+    policy = played(ExpectedImprovement(Box.unit(1), seed=0), 30)
+    counts = list(looks(policy).values())
+    assert counts == list(range(1, len(counts) + 1))
+    assert len(counts) > 5
+    assert stalled_before(policy.trials) == len(counts)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_a_resumed_policy_goes_on_in_the_same_way(rule, noise):
+    policy = played(rule(Box.unit(1), seed=3), 18, noise)
+    assert looks(policy)
+    again = type(policy).from_state(policy.state())
+    fresh = policy.fresh()
+    fresh.replay(policy.state()["events"])
+    for other in (again, fresh):
+        assert looks(other) == looks(policy)
+    for _ in range(6):
+        queries = [each.ask() for each in (policy, again, fresh)]
+        assert len({(query.x.tobytes(), str(query.note)) for query in queries}) == 1
+        for each, query in zip((policy, again, fresh), queries, strict=True):
+            each.tell(query, hills(query.x))
+
+
+def test_a_stalled_rule_looks_where_little_is_known():
+    policy = ExpectedImprovement(Box.unit(1), seed=0, initial=0)
+    for x in np.linspace(0.0, 0.4, 9):  # a parabola that the belief learns at once, and nothing beyond it
+        policy.tell([x], -((x - 0.2) ** 2))
+    asked = []
+    for _ in range(6):
+        query = policy.ask()
+        asked.append(query)
+        policy.tell(query, -float((query.x[0] - 0.2) ** 2))
+    elsewhere = [query.x[0] for query in asked if query.note.get("stalls", 1) % 2 == 0]
+    assert elsewhere
+    assert max(elsewhere) > 0.6
+
+
+def test_points_under_way_are_not_looked_at_twice():
+    policy = played(ExpectedImprovement(Box.unit(1), seed=1), 5, batch=4)
+    batch = policy.ask(8)
+    far = [query.x[0] for query in batch if query.note.get("stalls", 1) % 2 == 0]
+    assert len(far) >= 2
+    assert np.diff(np.sort(far)).min() > 0.01
+
+
+def test_shorter_changes_lengths_only():
+    gp = shorter(GP(SE(lengthscale=[1.0, 2.0], variance=3.0), noise=0.1, mean=5.0), 0.5)
+    assert np.allclose(gp.kernel.lengthscale, [0.5, 1.0])
+    assert np.isclose(gp.kernel.variance, 3.0)
+    assert np.isclose(gp.noise, 0.1)
+    assert gp.mean == 5.0
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_higher_hill_is_found(rule):
+    for noise in (0.0, 0.05):
+        policy = played(rule(Box.unit(1), seed=0), 30, noise)
+        assert hills(policy.recommend().x) > 0.85

@@ -229,6 +229,8 @@ class Agent(ModelPolicy):
     {'source': 'agent', 'agent': 1, 'round': 0}
     """
 
+    doubts = True
+
     def __init__(
         self,
         domain: Domain,

@@ -25,6 +25,7 @@ from surefoot.private.mechanisms import GaussianRelease, Mechanism
 from surefoot.private.noise import Noise
 from surefoot.private.outputs import OutputRelease
 from surefoot.private.projection import PublishedProjection
+from surefoot.private.search import Repeats, selection_multiplier
 
 __all__ = ["neighbors", "register"]
 
@@ -215,4 +216,26 @@ def _counts(epsilon: float, delta: float) -> AuditCase:
         delta,
         score=lambda counts: counts @ (two - one),
         note="one record moves from one bin to another",
+    )
+
+
+@register("private-selection")
+def _selection(epsilon: float, delta: float) -> AuditCase:
+    repeats = Repeats(10.0)
+    z = selection_multiplier(epsilon, delta, repeats)
+
+    def release(value: float, noise: Noise, trials: int) -> Array:
+        runs = repeats.draw(noise, trials)
+        values = noise.gaussian(np.full(int(runs.sum()), value), z)
+        return np.asarray(np.maximum.reduceat(values, np.cumsum(runs) - runs))
+
+    return AuditCase(
+        "private_search",
+        release,
+        0.0,
+        1.0,
+        epsilon,
+        delta,
+        score=lambda values: values,
+        note="one record moves the value of every run by the sensitivity",
     )

@@ -24,7 +24,8 @@ if importlib.util.find_spec("optuna") is None:
     raise MissingExtra("the Optuna bridge needs Optuna 5: pip install 'surefoot[optuna]'")
 
 from surefoot.bridge.optuna.policy_pruner import PolicyPruner
+from surefoot.bridge.optuna.private import PrivateStudy
 from surefoot.bridge.optuna.pruner import BosPruner
 from surefoot.bridge.optuna.sampler import SurefootSampler
 
-__all__ = ["BosPruner", "PolicyPruner", "SurefootSampler"]
+__all__ = ["BosPruner", "PolicyPruner", "PrivateStudy", "SurefootSampler"]

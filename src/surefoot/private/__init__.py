@@ -46,6 +46,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "utility": ["Preflight", "preflight"],
         "noise": ["Noise", "ResearchNoise", "SystemNoise"],
         "ledger": ["Ledger"],
+        "discrete": ["NoiseShares", "discrete_gaussian"],
         "search": ["Repeats", "Selected", "private_search", "selection_epsilon", "selection_multiplier"],
         "audit": ["Audit", "AuditCase", "Bound", "Reconstruction", "lower_bound", "reconstruct"],
     },

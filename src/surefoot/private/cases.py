@@ -17,7 +17,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.private.accounting import gaussian_scale
 from surefoot.private.audit import AUDITS, AuditCase
+from surefoot.private.discrete import NoiseShares
 from surefoot.private.full_lift import FullLift
 from surefoot.private.laplace import LaplaceRelease
 from surefoot.private.learn import publish_counts
@@ -238,4 +240,28 @@ def _selection(epsilon: float, delta: float) -> AuditCase:
         delta,
         score=lambda values: values,
         note="one record moves the value of every run by the sensitivity",
+    )
+
+
+@register("distributed-noise")
+def _shares(epsilon: float, delta: float) -> AuditCase:
+    moved, honest = 20, 5
+    # The scale that makes the exact distribution meet the claim: no slack for the attack to miss.
+    scale = moved * gaussian_scale(epsilon, delta)
+    shares = NoiseShares(scale, honest)
+
+    def release(data: tuple[int, int], noise: Noise, trials: int) -> Array:
+        value, count = data
+        total = sum(shares.draw(trials, noise) for _ in range(count))
+        return np.asarray(value + total, dtype=np.float64)
+
+    return AuditCase(
+        "NoiseShares",
+        release,
+        (0, honest),
+        (moved, honest),
+        epsilon,
+        delta,
+        score=lambda sums: sums,
+        note=f"the sum of {honest} parties moves by one party's sensitivity",
     )

@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "cipher": ["Aborted", "Exchange", "Identity"],
         "diary": ["Diary"],
         "party": ["Party"],
+        "plan": ["SumPlan"],
         "rehearsal": ["SecureSum", "secure_sum"],
         "ring": ["Ring"],
         "server": ["SumServer"],

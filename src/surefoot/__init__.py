@@ -133,6 +133,7 @@ if TYPE_CHECKING:
     from surefoot.policy.transfer.rm_gp_ucb import RMGPUCB
     from surefoot.policy.transfer.taf import TAF
     from surefoot.policy.transfer.tasks import Task
+    from surefoot.policy.trust_region import TrustRegion
     from surefoot.policy.ucb.add_gp_ucb import AddGPUCB
     from surefoot.policy.ucb.gp_ucb import GPUCB
     from surefoot.serve.client import Client

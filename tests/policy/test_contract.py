@@ -41,6 +41,7 @@ from surefoot import (
     Straddle,
     Task,
     ThompsonSampling,
+    TrustRegion,
     TruVaR,
     VarianceSampling,
     WeightedBox,
@@ -64,6 +65,10 @@ class TestGPUCB(PolicyContract):
 class TestAddGPUCB(PolicyContract):
     policy = AddGPUCB
     options = {"groups": 2, "candidates": 200}
+
+
+class TestTrustRegion(PolicyContract):
+    policy = TrustRegion
 
 
 class TestExpectedImprovement(PolicyContract):

@@ -58,6 +58,7 @@ SHIPPED = {
     "policy.transfer.rm_gp_ts": ["RMGPTS"],
     "policy.transfer.rm_gp_ucb": ["RMGPUCB"],
     "policy.transfer.taf": ["TAF"],
+    "policy.trust_region": ["TrustRegion"],
     "policy.ucb.add_gp_ucb": ["AddGPUCB"],
     "policy.ucb.gp_ucb": ["GPUCB"],
 }

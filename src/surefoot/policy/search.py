@@ -10,7 +10,7 @@ They recommend the point with the highest mean of its measured values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 def first_free(
-    domain: Domain, points: Iterable[Array], blocked: list[Place], ties: Callable[[], np.random.Generator]
+    domain: Domain, points: Iterable[Array], blocked: Sequence[Place], ties: Callable[[], np.random.Generator]
 ) -> Proposal:
     """Return the first of some points that may be asked for; where none may, any point of the domain that is left.
 

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surefoot.errors import SurefootError
-from surefoot.serve import tokens
 from surefoot.serve.failures import Unauthorized
 from surefoot.serve.limits import Buckets
 from surefoot.serve.logs import frames
@@ -142,7 +141,7 @@ class Guard:
             if scheme.lower() != b"bearer" or not secret.strip():
                 raise Unauthorized("a token is needed: Authorization: Bearer sf_...", status=401)
             token = secret.strip().decode("latin-1")
-            caller = await self.service.light(tokens.authenticate, self.service.store, token)
+            caller = await self.service.callers.caller(token)
         except SurefootError as error:
             if isinstance(error, Unauthorized):
                 address = (scope.get("client") or ("",))[0]

@@ -111,15 +111,15 @@ class TableJournal(Journal):
     def _write(self, events: list[dict[str, Any]]) -> None:
         counts, self._counts = self._counts, {}
         best, lines = self._best(events), [dumps(self._told(event)) for event in events]
-        answer = None if self.answer is None else self.answer(events)
+        answered = [] if self.answer is None else [self.answer(events)]
         hash, new = chain(self.hash, lines), best if best != self.best else None
-        self.store.append(self.id, self.mark, lines, hash=hash, counts=counts, best=new, answer=answer)
+        self.store.append(self.id, self.mark, lines, hash=hash, counts=counts, best=new, answered=answered)
         self.best, self.version, self.hash, self.stored = best, self.version + len(lines), hash, hash
 
     def _count(self, event: Mapping[str, Any]) -> None:
         change = {"asked": {"pending": 1}, "cancelled": {"pending": -1}}.get(event["event"], {})
         if event["event"] == "told":
-            waiting = event.get("id") in {query.id for query in self.policy.pending}
+            waiting = event.get("id") in self.policy.trials.pending
             change = {"failed" if event["value"] is None else "told": 1, "pending": -1 if waiting else 0}
         for name, by in change.items():
             self._counts[name] = self._counts.get(name, 0) + by

@@ -42,7 +42,7 @@ from surefoot.loop.journal import loads
 from surefoot.serve.failures import Conflict, NotFound, Unavailable
 from surefoot.serve.tables import answers, events, studies, tokens
 
-__all__ = ["Mark", "Moved", "Store", "chain", "new_id", "now"]
+__all__ = ["Mark", "Moved", "Store", "answer_to", "chain", "new_id", "now"]
 
 
 _BRIEF = [column for column in studies.c if column.name not in ("domain", "options")]
@@ -51,9 +51,9 @@ _MINE = (studies.c.id == _GIVEN("id")) & (studies.c.tenant == _GIVEN("of")) & (s
 _STUDY = {True: sa.select(*studies.c).where(_MINE), False: sa.select(*_BRIEF).where(_MINE)}
 _LINES = sa.select(events.c.event).where(events.c.study == _GIVEN("id"), events.c.sequence >= _GIVEN("after"))
 _LINES = _LINES.where(events.c.sequence < _GIVEN("until")).order_by(events.c.sequence)
-_ANSWER = sa.select(answers.c.request, answers.c.answer)
-_ANSWER = _ANSWER.where(answers.c.scope == _GIVEN("of"), answers.c.key == _GIVEN("name"))
-_TOKEN = sa.select(tokens).where(tokens.c.id == _GIVEN("name"))
+_ANSWER = sa.select(answers.c.key, answers.c.request, answers.c.answer)
+_ANSWER = _ANSWER.where(answers.c.scope == _GIVEN("of"), answers.c.key.in_(_GIVEN("names", expanding=True)))
+_TOKEN = sa.select(tokens).where(tokens.c.id.in_(_GIVEN("names", expanding=True)))
 _APPEND = (
     sa.update(studies)
     .where(studies.c.id == _GIVEN("of"), studies.c.state == "open")
@@ -62,6 +62,7 @@ _APPEND = (
     .values(best=sa.func.coalesce(_GIVEN("better", type_=studies.c.best.type), studies.c.best))
     .values({name: studies.c[name] + _GIVEN(f"more_{name}") for name in ("told", "failed", "pending", "bytes")})
 )
+_EVENTS, _ANSWERS = sa.insert(events), sa.insert(answers)
 _BUSY = 5.0  # seconds that a write waits for others: less than any request may take
 
 log = logging.getLogger("surefoot.serve")
@@ -97,6 +98,19 @@ def chain(hash: str, lines: Sequence[str]) -> str:
     for line in lines:
         hash = hashlib.sha256(f"{hash}\n{line}".encode()).hexdigest()
     return hash
+
+
+def answer_to(request: str, known: Sequence[str] | None) -> Any:
+    """Return what was answered to a request, given what is kept under its key; None if that is nothing.
+
+    >>> answer_to("1f", ("1f", '{"ids":[0]}'))
+    {'ids': [0]}
+    """
+    if known is None:
+        return None
+    if known[0] != request:
+        raise Conflict("this key was used for another request")
+    return loads(known[1])
 
 
 def now() -> str:
@@ -287,14 +301,16 @@ class Store:
         hash: str,
         counts: Mapping[str, int],
         best: float | None = None,
-        answer: Mapping[str, str] | None = None,
+        answered: Sequence[Mapping[str, str]] = (),
+        columns: Mapping[str, Any] | None = None,
     ) -> None:
         """Append events to a study that stands at ``mark``; raises :class:`Moved`, and writes nothing, if it does not.
 
-        ``hash`` is that over all events, the new ones included; ``counts`` are added to the columns of the study;
-        ``answer`` is remembered in the same transaction.
+        ``hash`` is that over all events, the new ones included; ``counts`` are added to the columns of the study.
+        What was ``answered`` to requests with a key is remembered in the same transaction, and ``columns`` of the study
+        that no event decides are changed.
         """
-        size = sum(map(len, lines)) + (0 if answer is None else len(answer["answer"]))
+        size = sum(map(len, lines)) + sum(len(one["answer"]) for one in answered)
         changes = {"of": id, "was": mark.version, "known": mark.hash, "next": mark.version + len(lines), "new": hash}
         changes |= {f"more_{name}": counts.get(name, 0) for name in ("told", "failed", "pending")}
         changes |= {"more_bytes": size, "better": best, "moment": now()}
@@ -304,21 +320,25 @@ class Store:
                 if connection.execute(_APPEND, changes).rowcount != 1:
                     raise Moved
                 if rows:
-                    connection.execute(sa.insert(events), rows)
-                if answer is not None:
-                    connection.execute(sa.insert(answers), answer)
+                    connection.execute(_EVENTS, rows)
+                if answered:
+                    connection.execute(_ANSWERS, [dict(one) for one in answered])
+                if columns:
+                    connection.execute(sa.update(studies).where(studies.c.id == id).values(**columns))
         except IntegrityError:  # what is to be written is there already: look again
             raise Moved from None
 
     def answered(self, scope: str, key: str, request: str) -> Any:
         """Return what was answered to the request with this key, None if it is new."""
+        return answer_to(request, self.answers(scope, [key]).get(key))
+
+    def answers(self, scope: str, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return the requests that came with these keys and what was answered, of those that came before."""
+        if not keys:
+            return {}
         with self.reading() as connection:
-            found = connection.execute(_ANSWER, {"of": scope, "name": key}).first()
-        if found is None:
-            return None
-        if found.request != request:
-            raise Conflict("this key was used for another request")
-        return loads(found.answer)
+            found = connection.execute(_ANSWER, {"of": scope, "names": list(keys)}).all()
+        return {one.key: (one.request, one.answer) for one in found}
 
     # -- tokens ------------------------------------------------------------------------------------------------------
 
@@ -329,9 +349,12 @@ class Store:
 
     def token(self, id: str) -> dict[str, Any] | None:
         """Return the row of a token, whoever's it is."""
+        return self.tokens_named([id]).get(id)
+
+    def tokens_named(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return the rows of tokens by their ids; those that do not exist have none."""
         with self.reading() as connection:
-            row = connection.execute(_TOKEN, {"name": id}).mappings().first()
-        return None if row is None else dict(row)
+            return {row["id"]: dict(row) for row in connection.execute(_TOKEN, {"names": ids}).mappings()}
 
     def tokens(self, tenant: str | None = None) -> list[dict[str, Any]]:
         """Return the tokens of one tenant, or of all, without their digests."""

@@ -23,7 +23,7 @@ from surefoot.serve.schemas import AskRequest, Cancel, Report, Tell, TellMany
 from surefoot.serve.store import Store
 from surefoot.serve.wire import advice_out, answer_out, oriented, outcome_in, query_out
 
-__all__ = ["ask", "cancel", "described", "header", "known", "recommend", "report", "tell", "tell_many", "trace"]
+__all__ = ["ask", "cancel", "described", "header", "recommend", "report", "tell", "tell_many", "trace"]
 
 
 def described(row: Mapping[str, Any], *, whole: bool = True) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def ask(study: LiveStudy, body: AskRequest) -> list[dict[str, Any]]:
     study.require_open("asking")
     policy, journal = study.policy, study.writer
     if (given := _known(study, body)) is not None:
-        queries = policy.queries
+        queries = policy.trials.queries
         return [query_out(queries[id]) for id in given["ids"]]
     context = {name: value for name in ("time", "at") if (value := getattr(body, name)) is not None}
     journal.answer = _remember(study, body)
@@ -141,7 +141,7 @@ def cancel(study: LiveStudy, body: Cancel) -> dict[str, Any]:
     {'version': 2}
     """
     study.require_open("cancelling")
-    if any(o.id == body.query for o in study.policy.history):
+    if body.query in study.policy.trials.told:
         raise Conflict(f"query {body.query} was already told; it cannot be cancelled")
     study.policy.cancel(body.query)
     return {"version": study.writer.version}
@@ -193,27 +193,14 @@ def _tell(study: LiveStudy, body: Tell, where: str = "") -> None:
         else:
             policy.tell(target, outcome_in(body.model_dump()))
     except (ValueError, TypeError) as error:
-        if body.query is not None and any(o.id == body.query for o in policy.history):
+        if body.query in policy.trials.told:
             raise Conflict(f"{where}query {body.query} was already told another outcome") from None
         raise type(error)(f"{where}{error}") from None
 
 
-def known(store: Store, id: str, body: Any) -> Any:
-    """Return what was answered to this request before; None for one that is new or has no key.
-
-    >>> from surefoot.serve.live import scratch
-    >>> study = scratch()
-    >>> asked = ask(study, AskRequest(key="k"))
-    >>> known(study.writer.store, study.id, AskRequest(key="k"))
-    {'ids': [0]}
-    """
-    key = getattr(body, "key", None)
-    return None if key is None else store.answered(id, key, _request(body))
-
-
 def _known(study: LiveStudy, body: AskRequest | Tell | TellMany) -> Any:
-    """What was answered to this request before; None for a new one."""
-    return known(study.writer.store, study.id, body)
+    """What was answered to this request before; None for one that is new or has no key."""
+    return None if body.key is None else study.writer.store.answered(study.id, body.key, _request(body))
 
 
 def _remember(study: LiveStudy, body: AskRequest | Tell | TellMany) -> Any:

@@ -27,7 +27,7 @@ from typing import Any
 from surefoot.serve.failures import NotFound, Unauthorized
 from surefoot.serve.store import Store, now
 
-__all__ = ["SCOPES", "Caller", "authenticate", "create", "listed", "rotate", "state"]
+__all__ = ["SCOPES", "Caller", "authenticate", "create", "id_of", "judged", "listed", "rotate", "state"]
 
 SCOPES = ("read", "write", "admin", "operator")
 """What a token may do, each more than the one before."""
@@ -114,8 +114,29 @@ def authenticate(store: Store, token: str) -> Caller:
     ...
     surefoot.serve.failures.Unauthorized: this token is not valid
     """
+    id = id_of(token)
+    return judged(token, None if id is None else store.token(id))
+
+
+def id_of(token: str) -> str | None:
+    """Return the id in a token; None of what has not the form of one.
+
+    >>> id_of("sf_0123456789abcdef_" + "x" * 43), id_of("sf_0")
+    ('0123456789abcdef', None)
+    """
     form = _FORM.fullmatch(token)
-    row = store.token(form[1]) if form else None
+    return form[1] if form else None
+
+
+def judged(token: str, row: Mapping[str, Any] | None) -> Caller:
+    """Return whose token it is, given its row in the database.
+
+    >>> judged("sf_0", None)
+    Traceback (most recent call last):
+    ...
+    surefoot.serve.failures.Unauthorized: this token is not valid
+    """
+    form = _FORM.fullmatch(token)
     given, none = _digest(form[2] if form else ""), "0" * 64
     new = hmac.compare_digest(given, row["digest"] if row else none)
     old = hmac.compare_digest(given, (row["previous"] if row else None) or none)

@@ -1,17 +1,20 @@
 """What a worker process does: it keeps policies and works on them, and can be killed without harm.
 
-A worker has no database. A request brings the row of a study and the events its policy has not seen; the answer takes
-along what is to be written. Whatever the worker remembers is only a cache: the marks of studies say whether it still
-holds, so an answer that was never written is forgotten when the study is next asked for.
+A worker has no database. A request brings the row of a study, the events its policy has not seen, and some jobs; these
+are done in order, and the answer takes along what is to be written for all of them together. After a moment of work the
+rest of the jobs is left for the next request, so that nobody waits long for what others want. Whatever the worker
+remembers is only a cache: the marks of studies say whether it still holds, so an answer that was never written is
+forgotten when the study is next asked for.
 
 Requests and answers are lines of strict JSON, on standard input and output.
 
 >>> row = Live.row("physics", name="beam", policy="SobolSearch", domain={"domain": "Box", "bounds": [[0, 1]]}, seed=0)
 >>> row |= {"version": 0, "hash": "", "release": "0.2.0"}
 >>> desk = Desk(cached=2)
->>> answer = desk.work({"act": "ask", "body": None, "row": row, "whole": True, "after": 0, "lines": [], "known": None})
->>> answer["answer"][0]["id"], [name for name, _ in answer["writes"]], answer["version"]
-(0, ['append'], 1)
+>>> jobs = [{"act": "ask", "body": None}, {"act": "tell", "body": '{"query": 0, "value": 1.0}'}]
+>>> answer = desk.work({"jobs": jobs, "row": row, "whole": True, "after": 0, "lines": [], "answers": {}})
+>>> answer["done"][1], len(answer["writes"]["lines"]), answer["version"]
+({'answer': {'version': 2}}, 2, 2)
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
 from surefoot.loop.journal import dumps, loads
@@ -33,7 +38,7 @@ from surefoot.serve.live import Live, LiveStudy
 from surefoot.serve.logs import frames
 from surefoot.serve.rows import built, domain_of, option_errors
 from surefoot.serve.schemas import AskRequest, Cancel, Measured, Report, Tell, TellMany
-from surefoot.serve.store import Mark, Store
+from surefoot.serve.store import Mark, Store, answer_to
 from surefoot.serve.view import view
 
 __all__ = ["ACTS", "BODIES", "Desk"]
@@ -74,16 +79,26 @@ BODIES: dict[str, Any] = {
 """What a request brings along, where it is more than a number."""
 
 
+_MOMENT = 0.02  # seconds of work after which the jobs that are left wait for the next request
+
+
 class _Behind(Exception):
     """The request did not bring everything that is needed: all of the study must be sent."""
 
 
 class _Draft:
-    """Stands for the database while a request is worked on: holds what came along and what is to be written."""
+    """Stands for the database while jobs are done: holds what came along and what is to be written."""
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         self.request = request
-        self.writes: list[tuple[str, dict[str, Any]]] = []
+        self.known = {key: tuple(known) for key, known in request["answers"].items()}
+        self.written: list[str] = []
+        self.mark: Mark | None = None
+        self.hash = ""
+        self.best: float | None = None
+        self.counts: Counter[str] = Counter()
+        self.answers: list[dict[str, str]] = []
+        self.columns: dict[str, Any] = {}
 
     def study(self, _tenant: str, _id: str, _kind: str = "study", *, whole: bool = True) -> dict[str, Any]:
         if whole and not self.request["whole"]:
@@ -96,14 +111,37 @@ class _Draft:
         lines: list[str] = self.request["lines"]
         return lines[after - self.request["after"] :]
 
-    def answered(self, _scope: str, _key: str, _request: str) -> Any:
-        return self.request["known"]
+    def answered(self, _scope: str, key: str, request: str) -> Any:
+        return answer_to(request, self.known.get(key))
 
-    def append(self, _id: str, mark: Mark, lines: Sequence[str], **more: Any) -> None:
-        self.writes.append(("append", {"mark": list(mark), "lines": list(lines), **more}))
+    def append(
+        self,
+        _id: str,
+        mark: Mark,
+        lines: Sequence[str],
+        *,
+        hash: str,
+        counts: Mapping[str, int],
+        best: float | None = None,
+        answered: Sequence[dict[str, str]] = (),
+    ) -> None:
+        self.mark, self.hash = self.mark or mark, hash
+        self.written += lines
+        for name, by in counts.items():
+            self.counts[name] += by
+        self.best = self.best if best is None else best
+        self.answers += answered
+        self.known |= {one["key"]: (one["request"], one["answer"]) for one in answered}
 
     def update(self, _id: str, **values: Any) -> None:
-        self.writes.append(("update", values))
+        self.columns |= values
+
+    def writes(self) -> dict[str, Any] | None:
+        """What the database is to hold, in one transaction."""
+        if self.mark is None:
+            return {"columns": self.columns} if self.columns else None
+        appended = {"mark": list(self.mark), "lines": self.written, "hash": self.hash, "counts": dict(self.counts)}
+        return {**appended, "best": self.best, "answered": self.answers, "columns": self.columns}
 
 
 class Desk:
@@ -117,39 +155,58 @@ class Desk:
         self.live = Live(cast(Store, None), cached=cached)
 
     def work(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request, as JSON."""
-        draft, row, act = _Draft(request), request["row"], request["act"]
-        body = BODIES[act].model_validate_json(request["body"] or "{}") if act in BODIES else request["body"]
-        given = () if body is None else (body,)
-
-        def done(study: LiveStudy) -> Any:
-            study.writer.store = store
-            return ACTS[act](study, *given)
-
+        """Return the answers to the jobs of a request, as far as they were done, and what is to be written."""
+        draft, row = _Draft(request), request["row"]
         store = self.live.store = cast(Store, draft)
-        answer: dict[str, Any] = {}
-        try:
-            if act == "seed":
-                answer["answer"] = _made(row, request)
-            else:
-                build = (lambda row: outsourced.modeler(row, _release(request))) if row["kind"] != "study" else None
-                answer["answer"] = self.live.use(row["tenant"], row["id"], done, kind=row["kind"], build=build)
-        except _Behind:
-            return {"behind": True}
-        except MemoryError:
-            raise
-        except Exception as error:
-            status = status_of(error)
-            if status is None:
-                answer["bug"] = frames(error)
-            else:
-                kind = next(kind for kind in STATUS if isinstance(error, kind))
-                answer["refused"] = [status, {"error": kind.__name__, "detail": str(error)[:2000]}]
-        return {**answer, "writes": draft.writes, "version": self._version(row["id"])}
 
-    def _version(self, id: str) -> int | None:
-        study = self.live.find(id)
-        return None if study is None or study.journal is None else study.journal.version
+        def work(study: LiveStudy) -> list[dict[str, Any]]:
+            study.writer.store = store
+            return list(_all(study, request["jobs"]))
+
+        try:
+            if row["version"] == 0 and request["jobs"][0]["act"] == "seed":
+                return {"done": [_one(lambda: _made(row, request))], "writes": None, "version": None}
+            build = (lambda row: outsourced.modeler(row, _release(request))) if row["kind"] != "study" else None
+            done = self.live.use(row["tenant"], row["id"], work, kind=row["kind"], build=build)
+        except (_Behind, MemoryError) as error:
+            if isinstance(error, _Behind):
+                return {"behind": True}
+            raise
+        except Exception as error:  # the policy cannot be made
+            done = [_said(error)] * len(request["jobs"])
+        study = self.live.find(row["id"])
+        version = None if study is None or study.journal is None else study.journal.version
+        return {"done": done, "writes": draft.writes(), "version": version}
+
+
+def _all(study: LiveStudy, jobs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Do jobs in order, until there are no more, it has taken a moment, or the policy must be made anew."""
+    end = time.monotonic() + _MOMENT
+    for job in jobs:
+        act = job["act"]
+        body = BODIES[act].model_validate_json(job["body"] or "{}") if act in BODIES else job["body"]
+        given = () if body is None else (body,)
+        yield _one(lambda act=act, given=given: ACTS[act](study, *given))  # type: ignore[misc]
+        if time.monotonic() >= end or study.journal is None:
+            return
+
+
+def _one(work: Callable[[], Any]) -> dict[str, Any]:
+    """What one job gave, or what went wrong."""
+    try:
+        return {"answer": work()}
+    except (_Behind, MemoryError):
+        raise
+    except Exception as error:
+        return _said(error)
+
+
+def _said(error: Exception) -> dict[str, Any]:
+    status = status_of(error)
+    if status is None:
+        return {"bug": frames(error)}
+    kind = next(kind for kind in STATUS if isinstance(error, kind))
+    return {"refused": [status, {"error": kind.__name__, "detail": str(error)[:2000]}]}
 
 
 def _made(row: Mapping[str, Any], request: Mapping[str, Any]) -> str:

@@ -27,6 +27,11 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def environment() -> dict[str, str]:
+    """What a process needs to import what this one does, wherever it runs."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path)}
+
+
 class Server:
     """``surefoot serve`` on a free port; it can be killed and started again.
 
@@ -55,7 +60,7 @@ class Server:
         words = [sys.executable, "-c", code, "serve", "--port", str(self.port), "--database", self.database]
         words += ["--rate", "0", *self.options]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self.folder)
+            self.process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self.folder, env=environment())
         deadline = time.monotonic() + 60.0
         while time.monotonic() < deadline:
             with contextlib.suppress(httpx.TransportError):

@@ -479,7 +479,7 @@ class Policy(Record):
                 self._apply_told(id, self._queries[id].x, self._queries[id].index, self._facing(outcome))
         elif kind == "reported":
             self._reports.setdefault(event["id"], {})[event["step"]] = self._facing(event["value"])
-        elif kind == "cancelled":
+        elif kind in ("cancelled", "expired"):  # by somebody, or because the time of a lease was over
             self._pending.pop(event["id"], None)
         else:
             raise ValueError(f"unknown event {kind!r}")

@@ -20,6 +20,9 @@ __all__ = [
     "Asked",
     "Closed",
     "Health",
+    "Held",
+    "LeaseLine",
+    "LeaseLines",
     "LevelSetAnswer",
     "OutsourcedRun",
     "OutsourcedRuns",
@@ -130,6 +133,40 @@ class Version(_Answer):
     """
 
     version: int
+
+
+class Held(_Answer):
+    """The queries whose lease runs on.
+
+    >>> Held(held=[3]).held
+    [3]
+    """
+
+    held: list[int]
+
+
+class LeaseLine(_Answer):
+    """Who has a query.
+
+    >>> LeaseLine(query=3, worker="bench 2", seconds=600.0, since="2026-01-01T00:00:00.000+00:00").query
+    3
+    """
+
+    query: int
+    worker: str
+    seconds: float
+    since: str
+
+
+class LeaseLines(_Answer):
+    """The leases of a study.
+
+    >>> LeaseLines(leases=[]).leases
+    []
+    """
+
+    __qualname__ = "Leases"  # in the OpenAPI document
+    leases: list[LeaseLine]
 
 
 class Advised(_Answer):

@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 import surefoot
 from surefoot.errors import SurefootError
 from surefoot.serve import answers, outsourced_routes, pages, study_routes, token_routes
+from surefoot.serve.failures import Unavailable
 from surefoot.serve.guard import Guard
 from surefoot.serve.schemas import ErrorAnswer
 from surefoot.serve.service import Json, Served, Service, bearer, calling, refusal
@@ -65,6 +66,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
         docs_url=None,  # their pages come from elsewhere
         redoc_url=None,
         default_response_class=Json,
+        lifespan=lambda _app: service.watching(),
     )
     app.state.service = service
     app.state.parsing = CapacityLimiter(2)  # of long bodies
@@ -87,6 +89,14 @@ def _health(app: FastAPI) -> None:
     async def health(service: Served) -> dict[str, Any]:
         """Whether the service and its database answer."""
         await service.light(service.store.ping)
+        return {"status": "ok", "version": surefoot.__version__}
+
+    @app.get(f"{PREFIX}/ready", tags=["service"], response_model=answers.Health, responses={503: _FAILURES[503]})
+    async def ready(service: Served) -> dict[str, Any]:
+        """Whether the service can work: its database answers, a worker process is there, and it is not stopping."""
+        await service.light(service.store.ping)
+        if not service.pool.ready:
+            raise Unavailable("no worker process is ready yet")
         return {"status": "ok", "version": surefoot.__version__}
 
     @app.get(

@@ -186,11 +186,24 @@ class RemoteStudy:
     @overload
     def ask(self, n: int, **context: Any) -> list[Query]: ...
     def ask(self, n: int | None = None, **context: Any) -> Query | list[Query]:
-        """Return the next query, or a list of ``n``."""
+        """Return the next query, or a list of ``n``.
+
+        With ``lease=`` a query goes back by itself after so many seconds without :meth:`renew`; ``worker=`` says who
+        asks, for people; ``most=`` refuses (``BudgetSpent``) beyond so many trials of the study. Anything else is for
+        the policy.
+        """
         given = {name: _plain(value) for name, value in context.items()}
         body = {"n": 1 if n is None else _plain(n), "key": _key(), **given}
         queries = [query_in(one) for one in self._post("ask", body)["queries"]]
         return queries[0] if n is None else queries
+
+    def renew(self, *queries: Query | int) -> list[int]:
+        """Say that queries are still being measured; return those whose lease runs on."""
+        return [int(id) for id in self._post("renew", {"queries": [_id(query) for query in queries]})["held"]]
+
+    def leases(self) -> list[dict[str, Any]]:
+        """Return who has which query, and since when."""
+        return cast("list[dict[str, Any]]", self._get("/leases")["leases"])
 
     def tell(self, query: Query | int | Sequence[float] | Mapping[str, Any], value: Any = _OMITTED) -> None:
         """Tell the outcome of a query, of a query id, or of any point of the domain, as to a policy."""

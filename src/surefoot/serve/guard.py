@@ -29,7 +29,7 @@ __all__ = ["Guard"]
 
 log = logging.getLogger("surefoot.serve")
 
-_OPEN = ("/api/v1/health", "/api/v1/openapi.json")  # beside the page: whatever is not below /api
+_OPEN = ("/api/v1/health", "/api/v1/ready", "/api/v1/openapi.json")  # beside the page: whatever is not below /api
 _LARGE = 256 * 1024  # bytes from which on a tenant may send few bodies at once
 _AT_ONCE = 4
 _LINGER = 3.0  # seconds for a caller who was refused to stop sending and to read why

@@ -66,6 +66,9 @@ class TableJournal(Journal):
         self.version, self.hash = 0, ""  # of the events that the policy knows
         self.stored = ""  # the hash in the database: of 0.1 there is none, of events that somebody repaired another one
         self.best: float | None = None
+        self.lease: dict[str, Any] | None = None  # of the queries that are being asked for
+        self.expiring: tuple[int, int] | None = None  # a query, and the beat at which its lease ran out
+        self._leased: set[int] = set()
         self.answer: Callable[[list[dict[str, Any]]], Mapping[str, str]] | None = None
         self._together: list[dict[str, Any]] | None = None
         self._counts: dict[str, int] = {}
@@ -106,14 +109,22 @@ class TableJournal(Journal):
     def seen(self, lines: Sequence[str], events: list[dict[str, Any]], stored: str) -> None:
         """Note events that were read."""
         self.best = self._best(events)
+        self._leases(events)
         self.version, self.hash, self.stored = self.version + len(lines), chain(self.hash, lines), stored
 
     def _write(self, events: list[dict[str, Any]]) -> None:
         counts, self._counts = self._counts, {}
+        events = [self._dated(event) for event in events]
         best, lines = self._best(events), [dumps(self._told(event)) for event in events]
+        before, leases = set(self._leased), self._leases(events)
         answered = [] if self.answer is None else [self.answer(events)]
         hash, new = chain(self.hash, lines), best if best != self.best else None
-        self.store.append(self.id, self.mark, lines, hash=hash, counts=counts, best=new, answered=answered)
+        more = {"leases": leases} if leases else {}
+        try:
+            self.store.append(self.id, self.mark, lines, hash=hash, counts=counts, best=new, answered=answered, **more)
+        except BaseException:
+            self._leased = before
+            raise
         self.best, self.version, self.hash, self.stored = best, self.version + len(lines), hash, hash
 
     def _count(self, event: Mapping[str, Any]) -> None:
@@ -123,6 +134,26 @@ class TableJournal(Journal):
             change = {"failed" if event["value"] is None else "told": 1, "pending": -1 if waiting else 0}
         for name, by in change.items():
             self._counts[name] = self._counts.get(name, 0) + by
+
+    def _dated(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event as it is on record: whoever reads it learns which queries have a lease, and which have expired."""
+        if self.lease is not None and event["event"] == "asked":
+            return {**event, "lease": self.lease["seconds"]}
+        return {**event, "event": "expired"} if self.expiring is not None else event
+
+    def _leases(self, events: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+        """What events change of the leases of their queries."""
+        changes: dict[str, list[Any]] = {}
+        for event in events:
+            id = event.get("id")
+            if event["event"] == "asked" and "lease" in event:
+                self._leased.add(event["id"])
+                changes.setdefault("given", []).append({"query": id, **(self.lease or {})})
+            elif id in self._leased and event["event"] in ("told", "cancelled", "expired"):
+                self._leased.discard(event["id"])
+                kind = "expired" if event["event"] == "expired" and self.expiring is not None else "ended"
+                changes.setdefault(kind, []).append(self.expiring if kind == "expired" else id)
+        return changes
 
     def _best(self, events: list[dict[str, Any]]) -> float | None:
         values = [e["value"] for e in events if e["event"] == "told" and e["value"] is not None]

@@ -303,6 +303,12 @@ class Pool:
         """Studies in the memory of the workers."""
         return sum(len(worker.held) for lane in (self.asks, self.short) for worker in lane.workers)
 
+    @property
+    def ready(self) -> bool:
+        """Whether in each lane a process was started, and none has ended by itself."""
+        started = [[w.process for w in lane.workers if w.process is not None] for lane in (self.asks, self.short)]
+        return not self.asks.closed and all(any(one.poll() is None for one in lane) for lane in started)
+
     async def run(self, tenant: str, id: str, job: Callable[[Worker], T], *, short: bool | None) -> T:
         """Let a worker do a job for a study; what turns out not to be short is done again where asks are.
 

@@ -201,7 +201,8 @@ class Queues:
     def _together(self, id: str, first: Job, job: Job) -> bool:
         """Whether two requests can be in one batch."""
         same = first.light == job.light or id in self._easy
-        return same and (first.act in _LOOKS) == (job.act in _LOOKS)
+        alike = all((first.act in acts) == (job.act in acts) for acts in (_LOOKS, ("expire",)))
+        return same and alike
 
     async def _done(self, place: Place, batch: list[Job]) -> list[Job]:
         """Work a batch out, write it and answer; return the requests that were left for later."""
@@ -239,7 +240,7 @@ class Queues:
         held = worker.held.get(id)
         with self.store.reading():
             row = self.store.study(tenant, id, kind, whole=False)
-            if batch[0].act not in _LOOKS:
+            if batch[0].act not in (*_LOOKS, "expire"):
                 self.quotas.room(tenant)
             known = self.store.answers(id, [job.key for job in batch if job.key is not None])
             new = (

@@ -18,10 +18,12 @@ __all__ = [
     "Chunk",
     "Direction",
     "ErrorAnswer",
+    "Expire",
     "Measured",
     "NewRun",
     "NewStudy",
     "NewToken",
+    "Renew",
     "Report",
     "Start",
     "Tell",
@@ -106,6 +108,13 @@ class AskRequest(_Body):
     time: float | None = None
     at: list[float] | float | None = None
     key: Key | None = Field(default=None, description="A request repeated with its key gets the same queries.")
+    lease: Annotated[float, Field(gt=0, le=30 * 86400)] | None = Field(
+        default=None, description="Seconds without a sign of life after which the queries go back by themselves."
+    )
+    worker: Name | None = Field(default=None, description="Who asks, for people.")
+    most: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = Field(
+        default=None, description="Refused when the study has so many trials: told or pending."
+    )
 
 
 class Tell(_Body):
@@ -176,6 +185,27 @@ class Cancel(_Body):
     """
 
     query: Id
+
+
+class Renew(_Body):
+    """Queries that are still being measured.
+
+    >>> Renew(queries=[0, 3]).queries
+    [0, 3]
+    """
+
+    queries: Annotated[list[Id], Field(min_length=1, max_length=10_000)]
+
+
+class Expire(_Body):
+    """A query whose lease has run out; the service sends this to itself.
+
+    >>> Expire(query=0, beat=2).beat
+    2
+    """
+
+    query: Id
+    beat: Id
 
 
 class NewRun(_Body):

@@ -12,10 +12,11 @@ that cannot be written to holds up the others.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, HTTPException, Query, Request
@@ -26,6 +27,7 @@ from surefoot.loop.journal import dumps
 from surefoot.loop.registry import defined, policy_named
 from surefoot.serve.callers import Callers
 from surefoot.serve.failures import Unauthorized, Unavailable, status_of
+from surefoot.serve.leases import Lease, Leases, Watch, watching
 from surefoot.serve.limits import Buckets
 from surefoot.serve.live import Live
 from surefoot.serve.metrics import Metrics
@@ -34,7 +36,7 @@ from surefoot.serve.pool import Pool
 from surefoot.serve.queues import Job, Place, Queues, answered
 from surefoot.serve.quotas import Quotas
 from surefoot.serve.rows import of_the_program
-from surefoot.serve.schemas import ErrorAnswer
+from surefoot.serve.schemas import ErrorAnswer, Expire
 from surefoot.serve.settings import Settings
 from surefoot.serve.store import Store
 from surefoot.serve.threads import Threads
@@ -82,6 +84,7 @@ class Service:
         self.queues = Queues(
             store, self.pool, self.quotas, settings, writes=self._writes, metrics=self.metrics, here=self._here
         )
+        self.leases = Leases(store)
         self.callers = Callers(lambda ids: self.light(store.tokens_named, ids))
         self.closing = False  # the server stops: no new request is begun
 
@@ -126,6 +129,23 @@ class Service:
         """Do something with a study of the caller's, in turn with others who want to; the answer is durable."""
         with contextlib.nullcontext() if light else self.quotas.asking(caller.tenant):
             return await self.queues.use(caller.tenant, id, act, body, light=light, kind=kind)
+
+    async def expire(self, lease: Lease) -> None:
+        """Take a query back whose lease has run out."""
+        body = Expire(query=lease.query, beat=lease.beat)
+        await self.queues.use(lease.tenant, lease.study, "expire", body, light=True, kind="study")
+
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Let leases expire meanwhile."""
+        look = self.leases.all
+        task = asyncio.create_task(watching(lambda: self.light(look), self.expire, Watch()))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     async def _here(self, place: Place, job: Job) -> bool:
         """Work with a policy of the program that the service runs in; False where the policy is not one."""

@@ -40,6 +40,7 @@ import surefoot
 from surefoot.errors import MissingExtra
 from surefoot.loop.journal import loads
 from surefoot.serve.failures import Conflict, NotFound, Unavailable
+from surefoot.serve.leased import write_leases
 from surefoot.serve.tables import answers, events, studies, tokens
 
 __all__ = ["Mark", "Moved", "Store", "answer_to", "chain", "new_id", "now"]
@@ -303,12 +304,13 @@ class Store:
         best: float | None = None,
         answered: Sequence[Mapping[str, str]] = (),
         columns: Mapping[str, Any] | None = None,
+        leases: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         """Append events to a study that stands at ``mark``; raises :class:`Moved`, and writes nothing, if it does not.
 
         ``hash`` is that over all events, the new ones included; ``counts`` are added to the columns of the study.
         What was ``answered`` to requests with a key is remembered in the same transaction, and ``columns`` of the study
-        that no event decides are changed.
+        that no event decides are changed; so are ``leases`` (:mod:`surefoot.serve.leased`).
         """
         size = sum(map(len, lines)) + sum(len(one["answer"]) for one in answered)
         changes = {"of": id, "was": mark.version, "known": mark.hash, "next": mark.version + len(lines), "new": hash}
@@ -323,6 +325,8 @@ class Store:
                     connection.execute(_EVENTS, rows)
                 if answered:
                     connection.execute(_ANSWERS, [dict(one) for one in answered])
+                if leases:
+                    write_leases(connection, id, now(), leases)
                 if columns:
                     connection.execute(sa.update(studies).where(studies.c.id == id).values(**columns))
         except IntegrityError:  # what is to be written is there already: look again

@@ -13,17 +13,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from surefoot.errors import BudgetSpent
 from surefoot.loop.direction import turned_event
 from surefoot.loop.journal import SCHEMA, dumps, loads
 from surefoot.loop.state import pack
 from surefoot.serve.failures import Conflict
 from surefoot.serve.live import LiveStudy, digest
 from surefoot.serve.rows import of_negated, options_of
-from surefoot.serve.schemas import AskRequest, Cancel, Report, Tell, TellMany
+from surefoot.serve.schemas import AskRequest, Cancel, Expire, Report, Tell, TellMany
 from surefoot.serve.store import Store
 from surefoot.serve.wire import advice_out, answer_out, oriented, outcome_in, query_out
 
-__all__ = ["ask", "cancel", "described", "header", "recommend", "report", "tell", "tell_many", "trace"]
+__all__ = ["ask", "cancel", "described", "expire", "header", "recommend", "report", "tell", "tell_many", "trace"]
 
 
 def described(row: Mapping[str, Any], *, whole: bool = True) -> dict[str, Any]:
@@ -58,12 +59,18 @@ def ask(study: LiveStudy, body: AskRequest) -> list[dict[str, Any]]:
     if (given := _known(study, body)) is not None:
         queries = policy.trials.queries
         return [query_out(queries[id]) for id in given["ids"]]
+    trials = policy.trials
+    if body.most is not None and len(trials.told) + len(trials.pending) + body.n > body.most:
+        over = len(trials.told) >= body.most
+        raise BudgetSpent(f"this study has its {body.most} trials" + ("" if over else "; some are still pending"))
     context = {name: value for name in ("time", "at") if (value := getattr(body, name)) is not None}
     journal.answer = _remember(study, body)
+    if body.lease is not None:
+        journal.lease = {"seconds": body.lease, "worker": body.worker or ""}
     try:
         return [query_out(query) for query in policy.ask(body.n, **context)]
     finally:
-        journal.answer = None
+        journal.answer = journal.lease = None
 
 
 def tell(study: LiveStudy, body: Tell) -> dict[str, Any]:
@@ -147,6 +154,25 @@ def cancel(study: LiveStudy, body: Cancel) -> dict[str, Any]:
     return {"version": study.writer.version}
 
 
+def expire(study: LiveStudy, body: Expire) -> dict[str, Any]:
+    """Take a query back whose lease has run out, unless it was told meanwhile.
+
+    >>> from surefoot.serve.live import scratch
+    >>> study = scratch()
+    >>> query = ask(study, AskRequest(lease=1.0))
+    >>> expire(study, Expire(query=0, beat=0)), [event["event"] for event in study.writer.store.events(study.id)]
+    ({'version': 2}, ['asked', 'expired'])
+    """
+    study.require_open("expiring")
+    if body.query in study.policy.trials.pending:
+        study.writer.expiring = (body.query, body.beat)
+        try:
+            study.policy.cancel(body.query)
+        finally:
+            study.writer.expiring = None
+    return {"version": study.writer.version}
+
+
 def recommend(study: LiveStudy) -> dict[str, Any]:
     """Return the policy's answer.
 
@@ -217,4 +243,5 @@ def _remember(study: LiveStudy, body: AskRequest | Tell | TellMany) -> Any:
 
 
 def _request(body: AskRequest | Tell | TellMany) -> str:
-    return digest([type(body).__qualname__, body.model_dump(exclude={"key"})])
+    later = {name for name in ("lease", "worker", "most") if getattr(body, name, None) is None}  # since 0.2
+    return digest([type(body).__qualname__, body.model_dump(exclude={"key", *later})])

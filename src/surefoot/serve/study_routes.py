@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from surefoot.serve import answers, studies
 from surefoot.serve.bodies import Checked
-from surefoot.serve.schemas import AskRequest, Cancel, NewStudy, Report, Tell, TellMany
+from surefoot.serve.schemas import AskRequest, Cancel, NewStudy, Renew, Report, Tell, TellMany
 from surefoot.serve.service import After, Json, Limit, Reader, Served, Writer
 
 __all__ = ["router"]
@@ -86,6 +86,18 @@ async def report(service: Served, caller: Writer, id: str, body: Report) -> Json
 async def cancel(service: Served, caller: Writer, id: str, body: Cancel) -> Json:
     """Forget a pending query whose worker is gone."""
     return Json(await service.use(caller, id, "cancel", body, light=True))
+
+
+@router.post("/{id}/renew", response_model=answers.Held, summary="Say that queries are still being measured.")
+async def renew(service: Served, caller: Writer, id: str, body: Renew) -> Json:
+    """Renew leases; a query that is missing from the answer has gone back, or never had one."""
+    return Json({"held": await service.write(service.leases.renew, caller.tenant, id, body.queries)})
+
+
+@router.get("/{id}/leases", response_model=answers.LeaseLines, summary="Who has which query, since when.")
+async def leases(service: Served, caller: Reader, id: str) -> Json:
+    """Return the queries that have a lease."""
+    return Json({"leases": await service.light(service.leases.of, caller.tenant, id)})
 
 
 @router.post("/{id}/close", response_model=answers.Study, summary="Close a study: it can be looked at, not changed.")

@@ -3,18 +3,19 @@
 ``events`` holds what a journal holds, one line per event, numbered within its study; ``studies.version`` is the number
 of the next one and ``studies.hash`` a hash over all lines before it, and whoever appends must have seen these very
 lines. ``studies.release`` is the release that made the study. The other columns of ``studies`` are counts that a list
-can show without reading events. ``answers`` remembers what was answered to a request that carried a key. A run
-whose data stay with somebody else is a study too; ``releases`` and ``chunks`` hold what that party released for it.
+can show without reading events. ``leases`` says who has which query (:mod:`surefoot.serve.leases`). ``answers``
+remembers what was answered to a request that carried a key. A run whose data stay with somebody else is a study too;
+``releases`` and ``chunks`` hold what that party released for it.
 
 >>> sorted(metadata.tables)
-['answers', 'chunks', 'events', 'releases', 'studies', 'tokens']
+['answers', 'chunks', 'events', 'leases', 'releases', 'studies', 'tokens']
 """
 
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-__all__ = ["answers", "chunks", "events", "metadata", "releases", "studies", "tokens"]
+__all__ = ["answers", "chunks", "events", "leases", "metadata", "releases", "studies", "tokens"]
 
 metadata = MetaData()
 
@@ -76,6 +77,17 @@ answers = Table(
     Column("key", String(200), primary_key=True),
     Column("request", String(64), nullable=False),
     Column("answer", Text, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("study", String(32), ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True),
+    Column("query", Integer, primary_key=True),
+    Column("seconds", Float(53), nullable=False),
+    Column("beat", Integer, nullable=False),  # signs of life so far
+    Column("worker", String(200), nullable=False),
+    Column("since", String(40), nullable=False),  # for people
 )
 
 releases = Table(

@@ -11,10 +11,10 @@ Requests and answers are lines of strict JSON, on standard input and output.
 >>> row = Live.row("physics", name="beam", policy="SobolSearch", domain={"domain": "Box", "bounds": [[0, 1]]}, seed=0)
 >>> row |= {"version": 0, "hash": "", "release": "0.2.0"}
 >>> desk = Desk(cached=2)
->>> jobs = [{"act": "ask", "body": None}, {"act": "tell", "body": '{"query": 0, "value": 1.0}'}]
+>>> jobs = [{"act": "ask", "body": None}]
 >>> answer = desk.work({"jobs": jobs, "row": row, "whole": True, "after": 0, "lines": [], "answers": {}})
->>> answer["done"][1], len(answer["writes"]["lines"]), answer["version"]
-({'answer': {'version': 2}}, 2, 2)
+>>> answer["done"][0]["answer"][0]["id"], len(answer["writes"]["lines"]), answer["version"]
+(0, 1, 1)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from surefoot.serve.failures import STATUS, status_of
 from surefoot.serve.live import Live, LiveStudy
 from surefoot.serve.logs import frames
 from surefoot.serve.rows import built, domain_of, option_errors
-from surefoot.serve.schemas import AskRequest, Cancel, Measured, Report, Tell, TellMany
+from surefoot.serve.schemas import AskRequest, Cancel, Expire, Measured, Report, Tell, TellMany
 from surefoot.serve.store import Mark, Store, answer_to
 from surefoot.serve.view import view
 
@@ -59,6 +59,7 @@ ACTS: dict[str, Callable[..., Any]] = {
     "tell-many": studies.tell_many,
     "report": studies.report,
     "cancel": studies.cancel,
+    "expire": studies.expire,
     "recommend": studies.recommend,
     "header": studies.header,
     "view": _view,
@@ -74,6 +75,7 @@ BODIES: dict[str, Any] = {
     "tell-many": TellMany,
     "report": Report,
     "cancel": Cancel,
+    "expire": Expire,
     "outsourced answer": Measured,
 }
 """What a request brings along, where it is more than a number."""
@@ -99,6 +101,7 @@ class _Draft:
         self.counts: Counter[str] = Counter()
         self.answers: list[dict[str, str]] = []
         self.columns: dict[str, Any] = {}
+        self.leases: dict[str, list[Any]] = {}
 
     def study(self, _tenant: str, _id: str, _kind: str = "study", *, whole: bool = True) -> dict[str, Any]:
         if whole and not self.request["whole"]:
@@ -124,7 +127,10 @@ class _Draft:
         counts: Mapping[str, int],
         best: float | None = None,
         answered: Sequence[dict[str, str]] = (),
+        leases: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
+        for name, some in (leases or {}).items():
+            self.leases.setdefault(name, []).extend(some)
         self.mark, self.hash = self.mark or mark, hash
         self.written += lines
         for name, by in counts.items():
@@ -141,7 +147,7 @@ class _Draft:
         if self.mark is None:
             return {"columns": self.columns} if self.columns else None
         appended = {"mark": list(self.mark), "lines": self.written, "hash": self.hash, "counts": dict(self.counts)}
-        return {**appended, "best": self.best, "answered": self.answers, "columns": self.columns}
+        return {**appended, "best": self.best, "answered": self.answers, "columns": self.columns, "leases": self.leases}
 
 
 class Desk:

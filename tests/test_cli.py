@@ -41,12 +41,13 @@ COMMANDS = [
     "federate",
     "audit",
     "serve",
+    "worker",
     "demo",
     "bench",
     "reproduce",
     "evidence",
 ]
-OURS = ("which", "tune", "show", "select", "attack", "audit", "curate", "demo")
+OURS = ("which", "tune", "show", "select", "attack", "audit", "curate", "demo", "worker")
 BODIES = [
     *(f"surefoot.cli.{name}.command.callback" for name in OURS),
     *(f"surefoot.cli.federate.{name}" for name in ("federate", "plan", "start_flower")),

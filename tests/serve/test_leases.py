@@ -12,7 +12,7 @@ from surefoot.errors import BudgetSpent
 from surefoot.serve import Settings, Store
 from surefoot.serve.failures import Conflict, Unavailable
 from surefoot.serve.leased import Renewed
-from surefoot.serve.leases import Lease, Watch, watching
+from surefoot.serve.leases import Lease, LeaseWatch, watching
 from surefoot.serve.live import Live, digest
 from surefoot.serve.schemas import AskRequest, Cancel, Expire, Tell
 from surefoot.serve.service import Service
@@ -41,7 +41,7 @@ def kinds(store: Store, id: str) -> list[tuple[str, int]]:
     return [(event["event"], event["id"]) for event in store.events(id)]
 
 
-def passed(service: Service, watch: Watch, *moments: float) -> list:
+def passed(service: Service, watch: LeaseWatch, *moments: float) -> list:
     """What expired while the clock of the watcher said this."""
 
     async def scenario():
@@ -65,7 +65,7 @@ def test_an_abandoned_query_goes_back_and_others_stay(store):
         (1, "bench 2", 3.0)
     ]
     assert store.study("a", id)["pending"] == 2
-    assert passed(service, Watch(), 0.0, 1.0, 2.0, 3.0) == [None]
+    assert passed(service, LeaseWatch(), 0.0, 1.0, 2.0, 3.0) == [None]
     assert kinds(store, id) == [("asked", 0), ("asked", 1), ("asked", 2), ("told", 0), ("expired", 1)]
     assert service.leases.all() == []
     assert store.study("a", id)["pending"] == 1
@@ -74,7 +74,7 @@ def test_an_abandoned_query_goes_back_and_others_stay(store):
 
 
 def test_a_clock_that_jumps_expires_nothing_early_and_nothing_never():
-    watch, lease = Watch(every=1.0), Lease("0f", "a", 0, seconds=10.0, beat=0)
+    watch, lease = LeaseWatch(every=1.0), Lease("0f", "a", 0, seconds=10.0, beat=0)
     moments = [0.0, 1.0, 1e9, 1e9 + 1.0, -1e9, -1e9 + 1.0, 0.0]  # a jump counts as two seconds at most
     assert not any(watch.expired([lease], moment) for moment in moments)
     moment, looks = 0.0, 0
@@ -87,7 +87,7 @@ def test_the_time_of_day_decides_nothing(store, monkeypatch):
     service, id = served(store)
     for jump in (1e9, -1e9):
         (query,) = together(service, id, ("ask", AskRequest(lease=5.0)))
-        watch = Watch()
+        watch = LeaseWatch()
         passed(service, watch, 0.0, 1.0)
         real = time.time
         monkeypatch.setattr(time, "time", lambda real=real, jump=jump: real() + jump)
@@ -101,7 +101,7 @@ def test_the_time_of_day_decides_nothing(store, monkeypatch):
 def test_a_sign_of_life_renews(store):
     service, id = served(store)
     together(service, id, ("ask", AskRequest(n=2, lease=2.0)))
-    watch = Watch()
+    watch = LeaseWatch()
     for moment in range(10):
         assert service.leases.renew("a", id, [0, 7]) == [0]
         passed(service, watch, float(moment))
@@ -113,8 +113,8 @@ def test_a_sign_of_life_renews(store):
 def test_a_server_that_starts_or_stood_still_gives_the_whole_time_again(store):
     service, id = served(store)
     together(service, id, ("ask", AskRequest(lease=3.0)))
-    passed(service, Watch(), 0.0, 1.0, 2.0)
-    assert passed(service, watch := Watch(), 100.0, 101.0, 102.0) == []
+    passed(service, LeaseWatch(), 0.0, 1.0, 2.0)
+    assert passed(service, watch := LeaseWatch(), 100.0, 101.0, 102.0) == []
     assert passed(service, watch, 5000.0) == [None]
 
 
@@ -138,7 +138,7 @@ def test_who_renews_at_the_last_moment_keeps_the_query(store):
 def test_a_worker_that_returns_after_its_lease_is_heard(store):
     service, id = served(store)
     together(service, id, ("ask", AskRequest(lease=1.0)))
-    passed(service, Watch(), 0.0, 1.0)
+    passed(service, LeaseWatch(), 0.0, 1.0)
     assert service.leases.renew("a", id, [0]) == []
     together(service, id, ("ask", AskRequest(lease=9.0)))  # somebody else goes on
     late = Tell(query=0, value=1.0)
@@ -159,7 +159,7 @@ def test_told_cancelled_closed_and_deleted_queries_have_no_lease(store):
     store.update(id, state="closed")
     assert service.leases.all() == []
     assert [one["query"] for one in service.leases.of("a", id)] == [3]
-    (refused,) = passed(service, Watch(), 0.0) or together(service, id, ("expire", Expire(query=3, beat=0)))
+    (refused,) = passed(service, LeaseWatch(), 0.0) or together(service, id, ("expire", Expire(query=3, beat=0)))
     assert isinstance(refused, Conflict)
     store.delete("a", id)
     with pytest.raises(Exception, match="there is no such study"):
@@ -171,7 +171,7 @@ def test_a_tenant_without_room_gets_its_points_back(store):
     together(service, id, ("ask", AskRequest(lease=1.0)))
     full = Service(store, Settings(bytes=1))
     full.queues.pool = Near()
-    assert passed(full, Watch(), 0.0, 1.0) == [None]
+    assert passed(full, LeaseWatch(), 0.0, 1.0) == [None]
 
 
 def test_a_study_has_so_many_trials_and_no_more(store):
@@ -205,7 +205,7 @@ def test_the_watcher_goes_on_when_the_database_is_away(store):
         return service.leases.all()
 
     async def scenario():
-        task = asyncio.create_task(watching(look, service.expire, Watch(every=0.05)))
+        task = asyncio.create_task(watching(look, service.expire, LeaseWatch(every=0.05)))
         for _ in range(200):
             await asyncio.sleep(0.05)
             if not service.leases.all():

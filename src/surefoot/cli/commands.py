@@ -34,6 +34,7 @@ COMMANDS = {
     "attack": "Test how robust a classifier is.",
     "federate": "Simulate or plan a private federation.",
     "serve": "Serve studies over HTTP.",
+    "worker": "Run trials of a study of the service.",
     "token": "Make, list, renew and revoke tokens of the service.",
     "audit": "Attack the privacy of every mechanism.",
     "curate": "Let a service optimize over private data.",

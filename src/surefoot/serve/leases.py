@@ -9,7 +9,7 @@ never shorter than it says, and may be longer.
 The query expires by an event of its study, in a transaction that finds the beat unchanged. Its outcome is still taken
 when the worker comes back with it.
 
->>> watch = Watch()
+>>> watch = LeaseWatch()
 >>> leases = [Lease("0f", "physics", 3, seconds=2.0, beat=0)]
 >>> [len(watch.expired(leases, at)) for at in (10.0, 11.0, 12.0)]
 [0, 0, 1]
@@ -29,7 +29,7 @@ from surefoot.errors import SurefootError
 from surefoot.serve.store import Store
 from surefoot.serve.tables import leases, studies
 
-__all__ = ["EVERY", "Lease", "Leases", "Watch", "watching"]
+__all__ = ["EVERY", "Lease", "LeaseWatch", "Leases", "watching"]
 
 log = logging.getLogger("surefoot.serve")
 
@@ -88,10 +88,10 @@ class Leases:
             return [int(query) for query in found.scalars()]
 
 
-class Watch:
+class LeaseWatch:
     """Remembers for how long each lease has shown no sign of life.
 
-    >>> Watch().expired([], 0.0)
+    >>> LeaseWatch().expired([], 0.0)
     []
     """
 
@@ -119,7 +119,7 @@ class Watch:
 
 
 async def watching(
-    look: Callable[[], Awaitable[Sequence[Lease]]], expire: Callable[[Lease], Awaitable[Any]], watch: Watch
+    look: Callable[[], Awaitable[Sequence[Lease]]], expire: Callable[[Lease], Awaitable[Any]], watch: LeaseWatch
 ) -> None:
     """Look at all leases from time to time, and let those expire that have run out."""
     while True:

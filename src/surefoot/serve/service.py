@@ -27,7 +27,7 @@ from surefoot.loop.journal import dumps
 from surefoot.loop.registry import defined, policy_named
 from surefoot.serve.callers import Callers
 from surefoot.serve.failures import Unauthorized, Unavailable, status_of
-from surefoot.serve.leases import Lease, Leases, Watch, watching
+from surefoot.serve.leases import Lease, Leases, LeaseWatch, watching
 from surefoot.serve.limits import Buckets
 from surefoot.serve.live import Live
 from surefoot.serve.metrics import Metrics
@@ -139,7 +139,7 @@ class Service:
     async def watching(self) -> AsyncIterator[None]:
         """Let leases expire meanwhile."""
         look = self.leases.all
-        task = asyncio.create_task(watching(lambda: self.light(look), self.expire, Watch()))
+        task = asyncio.create_task(watching(lambda: self.light(look), self.expire, LeaseWatch()))
         try:
             yield
         finally:

@@ -60,7 +60,9 @@ def test_studies_of_several_kinds(send):
     for query in send("POST", f"{mixed}/ask", {"n": 4})["queries"]:
         send("POST", f"{mixed}/tell", {"query": query["id"], "value": query["params"]["rate"]})
     send("POST", f"{mixed}/tell-many", {"tells": [{"params": {"rate": 0.01, "depth": 2, "kind": "a"}, "value": None}]})
-    waiting = send("POST", f"{mixed}/ask")["queries"][0]["id"]
+    waiting = send("POST", f"{mixed}/ask", {"lease": 60.0, "worker": "bench 2"})["queries"][0]["id"]
+    assert send("POST", f"{mixed}/renew", {"queries": [waiting, 0]}) == {"held": [waiting]}
+    assert send("GET", f"{mixed}/leases")["leases"][0]["worker"] == "bench 2"
     send("GET", f"{mixed}/view")
     send("POST", f"{mixed}/cancel", {"query": waiting})
     assert send("GET", f"{mixed}/recommend")["kind"] == "point"

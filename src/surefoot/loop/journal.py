@@ -40,6 +40,13 @@ of a run that minimized held values, and options that are values, with the oppos
 STARTS = [f'{{"schema":{schema},"direction":"'.encode() for schema in (1, SCHEMA)]  # one of them begins every journal
 
 
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse)
+
+
 def dumps(value: Any) -> str:
     """Write strict JSON: NaN and infinities are refused, floats round-trip exactly.
 
@@ -57,12 +64,8 @@ def loads(text: str) -> Any:
     ...
     ValueError: NaN is not JSON
     """
-
-    def refuse(name: str) -> Any:
-        raise ValueError(f"{name} is not JSON")
-
     try:
-        return json.loads(text, parse_constant=refuse)
+        return _STRICT.decode(text)
     except RecursionError:
         raise ValueError("this is nested too deeply") from None
 

@@ -104,7 +104,7 @@ class TableJournal(Journal):
 
     def events_in(self, lines: Sequence[str]) -> list[dict[str, Any]]:
         """Return the events of these rows as they were told."""
-        return [self._told(loads(line)) for line in lines]
+        return [self._told(event) for event in loads(f"[{','.join(lines)}]")]  # one text is read sooner than many
 
     def seen(self, lines: Sequence[str], events: list[dict[str, Any]], stored: str) -> None:
         """Note events that were read."""

@@ -144,7 +144,8 @@ LINE = [
     Problem("edge", bells(((1.0,), 1.0, 0.1), ((0.3,), 0.7, 0.12)), 40),
     Problem("three", bells(((0.83,), 1.0, 0.06), ((0.45,), 0.75, 0.1), ((0.12,), 0.55, 0.08)), 40),
     Problem("cauchy", bells(((0.8,), 1.0, 0.05), ((0.25,), 0.65, 0.12), shape="cauchy"), 40),
-    Problem("slope", bells(((0.85,), 1.0, 0.05)), 40, slope=0.6),
+    Problem("slope", bells(((0.85,), 1.0, 0.05)), 40, slope=0.6, chosen=True),
+    Problem("fall", bells(((0.66,), 1.0, 0.06), ((0.0,), 0.7, 0.45), shape="cauchy"), 40),
     Problem("tents", bells(((0.62,), 1.0, 0.08), ((0.15,), 0.6, 0.2), shape="tent"), 40),
 ]
 PLANE = [

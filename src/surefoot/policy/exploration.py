@@ -9,7 +9,8 @@ improvement of :mod:`surefoot.policy.improvement`, s the standard deviation of a
 
 1. the rule stalls where EI < max(1e-5 s, 0.2 τ): it expects less than one measurement could tell from noise;
 2. every second stalled ask goes elsewhere, to argmax μ'(x) + 4 σ'(x). The belief (μ', σ') is the same with all
-   length-scales 0.35 times as long, and the mean that suits these best: one that does not trust smoothness.
+   length-scales 0.35 times as long, at most 0.1 √d of the domain's extent, and the mean that suits these best: one
+   that does not trust smoothness.
 
 How often the rule stalled is in the note of each stalled query, and so in the events: a policy that is loaded again
 goes on with the same count.
@@ -20,10 +21,12 @@ Cost: one prediction; for every second stalled ask one belief, O(n³), and one s
 from __future__ import annotations
 
 import math
+import re
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from surefoot.belief.gp import GP
@@ -53,6 +56,8 @@ class SecondLook:
         The same in standard deviations of the noise.
     shrink : float
         How long the length-scales of the second look are, in shares of the fitted ones.
+    longest : float
+        How long they are at most, in shares of the domain's extent times the root of its dimension.
     width : float
         How many standard deviations above the mean it looks.
 
@@ -67,9 +72,11 @@ class SecondLook:
         negligible: float = 1e-5,
         lost: float = 0.2,
         shrink: float = 0.35,
+        longest: float = 0.1,
         width: float = 4.0,
     ) -> None:
-        self.every, self.negligible, self.lost, self.shrink, self.width = every, negligible, lost, shrink, width
+        self.every, self.negligible, self.lost = every, negligible, lost
+        self.shrink, self.longest, self.width = shrink, longest, width
 
     def propose(self, view: View, rule: Rule) -> Proposal:
         """Return what a rule proposes, or, where that is not worth a measurement, a point elsewhere."""
@@ -101,7 +108,8 @@ class SecondLook:
         """The belief with shorter length-scales, points under way put in at their mean."""
         rows = view.surrogate.rows
         X, y, noise = rows.data()
-        gp = shorter(view.surrogate.now(), self.shrink)
+        limits = self.longest * math.sqrt(view.domain.encoded_dimension) * view.domain.extent()
+        gp = shorter(view.surrogate.now(), self.shrink, limits)
         trial = gp.condition(X, y, noise)
         weights = trial.solve(np.ones(len(y)))
         # The mean by generalized least squares: 1ᵀS⁻¹y / 1ᵀS⁻¹1.
@@ -109,15 +117,19 @@ class SecondLook:
         return imagined(view.surrogate.facing(gp.condition(X, y, noise)), rows.waiting(), rows.unknown_noises())
 
 
-def shorter(gp: GP, factor: float) -> GP:
-    """Return a GP with all length-scales multiplied.
+def shorter(gp: GP, factor: float, limits: ArrayLike = np.inf) -> GP:
+    """Return a GP with all length-scales multiplied, each at most its limit.
 
     >>> from surefoot.belief import SE
-    >>> shorter(GP(SE(lengthscale=2.0)), 0.5).kernel.lengthscale
-    array(1.)
+    >>> shorter(GP(SE(lengthscale=[2.0, 8.0])), 0.5, [9.0, 3.0]).kernel.lengthscale.round(6)
+    array([1., 3.])
     """
-    moved = np.array(["lengthscale" in name for name in gp.names])
-    return gp.with_theta(gp.theta + math.log(factor) * moved)
+    bounds, theta = np.log(np.atleast_1d(np.asarray(limits, dtype=np.float64))), gp.theta
+    for i, name in enumerate(gp.names):
+        if (found := re.search(r"lengthscale(?:\[(\d+)\])?$", name)) is not None:
+            limit = float(bounds[int(found[1])] if found[1] and len(bounds) > 1 else bounds.max())
+            theta[i] = min(theta[i] + math.log(factor), limit)
+    return gp.with_theta(theta)
 
 
 def stalled_before(trials: Trials) -> int:

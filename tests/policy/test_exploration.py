@@ -21,6 +21,7 @@ from surefoot import (
     ThompsonSampling,
 )
 from surefoot.loop.widths import Constant
+from surefoot.policy import exploration
 from surefoot.policy.exploration import SecondLook, shorter, stalled_before
 
 RULES = (ExpectedImprovement, GPUCB, ThompsonSampling)
@@ -142,8 +143,40 @@ def test_shorter_changes_lengths_only():
     assert gp.mean == 5.0
 
 
+def test_much_is_looked_at_in_part(monkeypatch):
+    monkeypatch.setattr(exploration, "MEASURED", 12)
+    monkeypatch.setattr(exploration, "MANY", 20)
+    for domain in DOMAINS[:2]:
+        policy = played(ExpectedImprovement(domain, seed=0), 24)
+        assert len(looks(policy)) > 1
+        assert len({query.x.tobytes() for query in policy.queries}) == 24
+
+
+def test_a_narrow_peak_on_a_slope():
+    policy = ExpectedImprovement(Box.unit(1), seed=2)
+    for _ in range(40):
+        query = policy.ask()
+        x = query.x[0]
+        policy.tell(query, 0.6 * (1.0 - x) + np.exp(-(((x - 0.85) / 0.05) ** 2)))
+    assert abs(policy.recommend().x[0] - 0.85) < 0.02
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_the_higher_hill_is_found(rule):
     for noise in (0.0, 0.05):
         policy = played(rule(Box.unit(1), seed=0), 30, noise)
         assert hills(policy.recommend().x) > 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [ExpectedImprovement, GPUCB])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("width", [0.12, 0.05])
+def test_the_higher_hill_is_never_missed(rule, noise, width):
+    """Without a second look a quarter to a half of these runs miss it."""
+    for seed in range(1000, 1025):
+        policy, rng = rule(Box.unit(1), seed=seed), np.random.default_rng(seed)
+        for _ in range(40):
+            query = policy.ask()
+            policy.tell(query, hills(query.x, width=width) + noise * rng.standard_normal())
+        assert hills(policy.recommend().x, width=width) > 0.85

@@ -126,7 +126,8 @@ class Judge:
         if self.bounds is not None and (unit.min() < -1e-9 or unit.max() > 1.0 + 1e-9):
             return Advice(False, f"not judged: a value lies outside bounds={self.bounds}")
         bar = max(ends)
-        watch = self._watch(run, ((bar - low) / (high - low), k1, low, high))
+        others = [(other - low) / (high - low) for other in runs if np.isfinite(other).all()]
+        watch = self._watch(run, ((bar - low) / (high - low), k1, low, high), others)
         decision = watch.report(np.clip(unit, 0.0, 1.0))
         chance = decision.probability
         odds = f"{sign * bar:.6g}" + ("" if chance is None else f" (probability {chance:.2g})")
@@ -143,15 +144,15 @@ class Judge:
             low, high = sorted(sign * bound for bound in self.bounds)
             return low, high
         known = np.concatenate([*runs, curve[: self.stopping.initial]])
-        return score_range(known[np.isfinite(known)])
+        return score_range(known[np.isfinite(known)], self.stopping.room)
 
-    def _watch(self, run: int, problem: tuple[float, ...]) -> Watch:
+    def _watch(self, run: int, problem: tuple[float, ...], others: Sequence[Array]) -> Watch:
         """The tables of one run; begun again when a run that ended meanwhile has changed the problem."""
         known = self._watches.pop(run, None)
         if known is None or known[0] != problem:
             threshold, k1, *_ = problem
             draws = lambda n: stream(self.seed, "paths", n, within=(run,))  # noqa: E731
-            known = (problem, self.stopping.watch(threshold, draws, k1=k1))
+            known = (problem, self.stopping.learnt(others).watch(threshold, draws, k1=k1))
         self._watches[run] = known
         for old in list(self._watches)[:-_WATCHES]:
             del self._watches[old]

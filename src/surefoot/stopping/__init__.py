@@ -25,8 +25,9 @@ from surefoot import lazy
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "curves": ["CurveModel", "ExponentialDecay", "PathModel", "model_from_dict", "register"],
+        "curves": ["CurveModel", "ExponentialDecay", "LearningModel", "PathModel", "model_from_dict", "register"],
         "plateau": ["Plateau"],
+        "powers": ["Powers"],
         "induction": ["ACCEPT", "CONTINUE", "STOP", "Counts", "Solution", "count", "induce"],
         "table": ["Decision", "Table"],
         "solver": ["OptimalStopping", "Watch"],

@@ -18,6 +18,7 @@ thesis (2021).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -29,6 +30,7 @@ from surefoot.arguments import whole
 __all__ = [
     "CurveModel",
     "ExponentialDecay",
+    "LearningModel",
     "PathModel",
     "condition",
     "decay",
@@ -87,6 +89,28 @@ class PathModel(Protocol):
         ...
 
 
+@runtime_checkable
+class LearningModel(Protocol):
+    """A curve model that learns from the runs that its study has completed.
+
+    Attributes
+    ----------
+    room : float
+        Scores without known bounds become errors by their distance to a ceiling: how far above the best one it lies,
+        in ranges of the scores.
+
+    >>> from surefoot.stopping import Plateau, Powers
+    >>> isinstance(Powers(), LearningModel), isinstance(Plateau(), LearningModel)
+    (True, False)
+    """
+
+    room: float
+
+    def learn(self, completed: Sequence[Array], /) -> CurveModel:
+        """Return the model given the errors of completed runs, in the units of the errors it will be asked about."""
+        ...
+
+
 _models: dict[str, type[Any]] = {}
 
 
@@ -130,8 +154,9 @@ def model_from_dict(data: dict[str, Any]) -> Any:
     'grid'
     """
     rest = {key: value for key, value in data.items() if key != "model"}
-    if data.get("model") == "Plateau":
-        import surefoot.stopping.plateau  # noqa: F401  (registers it)
+    if data.get("model") in ("Plateau", "Powers"):
+        import surefoot.stopping.plateau
+        import surefoot.stopping.powers  # noqa: F401  (registers them)
     if data.get("model") not in _models:
         raise ValueError(f"unknown curve model {data.get('model')!r}; known are {sorted(_models)}")
     cls = _models[data["model"]]

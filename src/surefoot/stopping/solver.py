@@ -26,15 +26,22 @@ Cost of one fit: O(paths × epochs) time and memory; ``benchmarks/stopping.py`` 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.arguments import not_negative, number, one_of
-from surefoot.stopping.curves import CurveModel, ExponentialDecay, PathModel, model_from_dict, model_to_dict
+from surefoot.stopping.curves import (
+    CurveModel,
+    ExponentialDecay,
+    LearningModel,
+    PathModel,
+    model_from_dict,
+    model_to_dict,
+)
 from surefoot.stopping.induction import count, induce
 from surefoot.stopping.table import Decision, Table, scores
 
@@ -59,7 +66,8 @@ class OptimalStopping:
     cost : float
         Loss per further epoch, c.
     model : CurveModel or PathModel
-        Simulates how a curve goes on; :class:`ExponentialDecay` (published) or :class:`Plateau`, or your own.
+        Simulates how a curve goes on; :class:`ExponentialDecay` (published) or :class:`Plateau`,
+        :class:`Powers`, or your own.
     paths, cells : int
         Simulated curves, and cells of the average error.
     statistic : "after" or "all"
@@ -202,6 +210,35 @@ class OptimalStopping:
             Instead of ``self.k1``.
         """
         return Watch(self, threshold, stream, k1=k1)
+
+    @property
+    def room(self) -> float:
+        """How far above the best score seen the ceiling of scores without known bounds lies, in ranges of the scores.
+
+        >>> from surefoot.stopping import Powers
+        >>> OptimalStopping(epochs=9).room, OptimalStopping(epochs=9, model=Powers()).room
+        (0.1, 0.5)
+        """
+        return self.model.room if isinstance(self.model, LearningModel) else 0.1
+
+    def learnt(self, runs: Sequence[ArrayLike]) -> Self:
+        """Return the problem with a model that has learnt from other runs of the study, of which whole ones count.
+
+        Where the model does not learn, it is the same problem.
+
+        Parameters
+        ----------
+        runs : sequence of arrays
+            Their scores, mapped as those of the run will be; what lies outside [0, 1] is brought to its edge.
+
+        >>> from surefoot.stopping import Powers
+        >>> len(OptimalStopping(epochs=3, model=Powers()).learnt([[0.1, 0.5, 0.6], [0.2, 0.3]]).model.completed)
+        1
+        """
+        if not isinstance(self.model, LearningModel):
+            return self
+        whole = [np.clip(run, 0.0, 1.0) for run in runs if len(np.asarray(run)) >= self.epochs]
+        return replace(self, model=self.model.learn([1.0 - run for run in whole]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a strict-JSON description that :meth:`from_dict` reads back; the model must be registered.

@@ -125,11 +125,21 @@ class AbandonRuns:
         known = self._watches.get(id)
         if known is None or known[0] != threshold:
             first = id * self.runs.epochs
-            watch = self.stopping.watch(threshold, lambda n: self.stream("paths", first + n), k1=k1)
+            watch = self._learnt(id).watch(threshold, lambda n: self.stream("paths", first + n), k1=k1)
             for closed in [key for key in self._watches if key not in self.runs.trials.pending]:
                 del self._watches[closed]
             self._watches[id] = known = (threshold, watch)
         return known[1]
+
+    def _learnt(self, id: int) -> OptimalStopping:
+        """The stopping problem of a run; its model knows what had been completed when the run had shown its start."""
+        low, high = self._range(id)
+        done = [run.id for run in self.runs.closed_before(id, self._first(id)) if run.id is not None]
+        return self.stopping.learnt([(self.runs.scores(run) - low) / (high - low) for run in done])
+
+    def _first(self, id: int) -> int:
+        """The epoch at which a run had shown its first epochs."""
+        return min(n for n in self.runs.trials.reports[id] if n >= self.stopping.initial)
 
     def _range(self, id: int) -> tuple[float, float]:
         """The range of scores in which a run is judged: as given, else as known when it had shown its first epochs."""
@@ -137,10 +147,9 @@ class AbandonRuns:
             return self.bounds
         if id not in self._ranges:
             trials = self.runs.trials
-            first = min(n for n in trials.reports[id] if n >= self.stopping.initial)
-            events = trials.events[: self.runs.known_at(id, first)[0]]
+            events = trials.events[: self.runs.known_at(id, self._first(id))[0]]
             values = [e["value"] for e in events if e["event"] in ("told", "reported") and e["value"] is not None]
-            self._ranges[id] = score_range(np.array([trials.facing(value) for value in values]))
+            self._ranges[id] = score_range(np.array([trials.facing(value) for value in values]), self.stopping.room)
         return self._ranges[id]
 
     @property
@@ -166,10 +175,10 @@ class AbandonRuns:
         self._verdicts = {id: (step, reason) for id, step, reason in cache.get("verdicts", [])}
 
 
-def score_range(scores: Array) -> tuple[float, float]:
+def score_range(scores: Array, room: float = 0.1) -> tuple[float, float]:
     """Return a range for scores without known bounds: far outliers below are cut off, with some room above the best.
 
-    The cut is Tukey's outer fence; the losses of diverging runs lie far beyond it.
+    The cut is Tukey's outer fence; the losses of diverging runs lie far beyond it. ``room`` is in ranges of the scores.
 
     >>> score_range(np.array([-1e6, 0.1, 0.2, 0.3, 0.4, 0.5]))
     (-0.6..., 0.6...)
@@ -179,4 +188,4 @@ def score_range(scores: Array) -> tuple[float, float]:
     high = float(scores.max())
     if not high > low:
         low, high = high - 1.0, high
-    return low, high + 0.1 * (high - low)
+    return low, high + room * (high - low)

@@ -25,7 +25,7 @@ from surefoot.bridge.flower.records import (
 )
 from surefoot.errors import SurefootError
 from surefoot.federated import Agent, Broadcast, Coordinator, Message, SharedFeatures
-from surefoot.loop.journal import Journal
+from surefoot.loop.journal import SCHEMA, Journal
 from surefoot.private import Ledger
 
 FEATURES = SharedFeatures(1, 32, lengthscale=0.2, noise=0.01, seed=5)
@@ -326,7 +326,7 @@ POISON = {
     "another agent": forged(agent=0),
     "no such agent": forged(agent=6),
     "another round": forged(round=77),
-    "newer schema": forged(schema=2),
+    "newer schema": forged(schema=SCHEMA + 1),
     "stowaway": forged(extra={"raw": ArrayRecord({"y": Array(np.ones(3))})}),
     "unknown field": forged(y=0.25),
     "a vector twice": lambda content, round: (

@@ -18,6 +18,25 @@ router = APIRouter(prefix="/studies", tags=["studies"], route_class=Checked)
 Count = Annotated[int, Query(ge=0, le=2**31 - 1)]
 
 
+# Routes are tried in this order: those of every trial stand first.
+
+
+@router.post("/{id}/ask", response_model=answers.Queries, summary="Ask where to measure next.")
+async def ask(service: Served, caller: Writer, id: str, body: AskRequest | None = None) -> Json:
+    """Return queries; with a key, the same ones however often the request is sent."""
+    body = body or AskRequest()
+    if body.n > service.settings.largest_ask:
+        raise ValueError(f"at most {service.settings.largest_ask} queries at once, got n = {body.n}")
+    queries = await service.use(caller, id, "ask", body)
+    return Json({"queries": queries})
+
+
+@router.post("/{id}/tell", response_model=answers.Version, summary="Tell what a measurement gave.")
+async def tell(service: Served, caller: Writer, id: str, body: Tell) -> Json:
+    """Tell an outcome; the same again changes nothing, another one for the same query is a conflict."""
+    return Json(await service.use(caller, id, "tell", body, light=True))
+
+
 @router.post("", status_code=201, response_model=answers.Study, summary="Begin a study.")
 async def create(service: Served, caller: Writer, body: NewStudy) -> Json:
     """Begin a study of any policy on any domain."""
@@ -52,22 +71,6 @@ async def delete(service: Served, caller: Writer, id: str) -> Response:
     await service.write(service.store.delete, caller.tenant, id)
     service.live.drop(id)
     return Response(status_code=204)
-
-
-@router.post("/{id}/ask", response_model=answers.Queries, summary="Ask where to measure next.")
-async def ask(service: Served, caller: Writer, id: str, body: AskRequest | None = None) -> Json:
-    """Return queries; with a key, the same ones however often the request is sent."""
-    body = body or AskRequest()
-    if body.n > service.settings.largest_ask:
-        raise ValueError(f"at most {service.settings.largest_ask} queries at once, got n = {body.n}")
-    queries = await service.use(caller, id, "ask", body)
-    return Json({"queries": queries})
-
-
-@router.post("/{id}/tell", response_model=answers.Version, summary="Tell what a measurement gave.")
-async def tell(service: Served, caller: Writer, id: str, body: Tell) -> Json:
-    """Tell an outcome; the same again changes nothing, another one for the same query is a conflict."""
-    return Json(await service.use(caller, id, "tell", body, light=True))
 
 
 @router.post("/{id}/tell-many", response_model=answers.Version, summary="Tell several outcomes: all, or none.")

@@ -132,12 +132,19 @@ def test_one_that_takes_too_much_does_not_fail_the_others(store):
     assert all(len(batch) == 1 for batch in near.batches[1:])
 
 
-def test_asks_that_take_long_are_written_one_by_one_and_tells_together(store, monkeypatch):
+def test_what_is_left_after_a_moment_waits_for_the_next_batch(store, monkeypatch):
     monkeypatch.setattr("surefoot.serve.worker._MOMENT", 0.0)
+    service, id, near = served(store)
+    found = together(service, id, *[("ask", AskRequest()) for _ in range(4)])
+    assert [one[0]["id"] for one in found] == [0, 1, 2, 3]
+    assert [len(batch) for batch in near.batches if batch] == [4, 3, 2, 1]
+
+
+def test_asks_of_a_model_are_written_one_by_one_and_tells_together(store):
     service, id, near = served(store, "GPUCB")
     found = together(service, id, *[("ask", AskRequest()) for _ in range(3)])
     assert [one[0]["id"] for one in found] == [0, 1, 2]
-    assert near.batches[0] == ["ask"] * 3
+    assert all(batch == ["ask"] for batch in near.batches)
     mixed = [("tell", Tell(query=0, value=1.0)), ("tell", Tell(query=1, value=2.0)), ("ask", AskRequest())]
     near.batches.clear()
     together(service, id, *mixed)

@@ -4,9 +4,9 @@ One transaction makes durable whatever waited while the one before was written: 
 a second serves many times as many requests. Each answer goes out after the commit that holds its events and, under its
 key, the answer itself. Whoever never gets it sends the request again, and gets it then. Waiting costs no thread.
 
-A batch has requests for workers of one kind only, and a worker leaves what it has not begun after a moment of work to
-the next batch: an ask that takes long is written as soon as it is done. When a batch cannot be done, its requests are
-tried one by one, so that one of them cannot fail the others.
+An ask of a model is a batch of its own: it may take as long as ever, and is written as soon as it is done. Of what is
+short a worker leaves to the next batch what it has not begun after a moment of work. When a batch cannot be done, its
+requests are tried one by one, so that one of them cannot fail the others.
 
 >>> from surefoot.serve.service import Service
 >>> Service(Store("sqlite://"), Settings()).queues.size
@@ -199,8 +199,8 @@ class Queues:
         return batch
 
     def _together(self, id: str, first: Job, job: Job) -> bool:
-        """Whether two requests can be in one batch."""
-        same = first.light == job.light or id in self._easy
+        """Whether two requests can be in one batch; an ask of a model has its limits of time and memory to itself."""
+        same = (first.light and job.light) or id in self._easy
         alike = all((first.act in acts) == (job.act in acts) for acts in (_LOOKS, ("expire",)))
         return same and alike
 

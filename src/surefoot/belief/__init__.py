@@ -29,6 +29,8 @@ __getattr__, __dir__, __all__ = lazy.names(
         "gp": ["GP"],
         "posterior": ["Posterior"],
         "mixture": ["MixturePosterior"],
+        "free_mean": ["FreeMean"],
+        "average": ["Averaged", "averaged"],
         "grid": ["GridPosterior"],
         "listed": ["ListedPosterior"],
         "protocol": ["EVERY", "Belief"],

@@ -206,24 +206,18 @@ def fit(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None, rng: np.ran
     n = len(values)
     if not n:
         return gp
-    shift, scale = _standard(values) if gp.standardize else (0.0, 1.0)
+    within, shift, scale = inside(gp, values)
     z, own = (values - shift) / scale, noises / scale**2
     if gp.large is not None and n > gp.large:
         rows = representatives(z, gp.large, rng)
         points, z, own, n = points[rows], z[rows], own[rows], gp.large
-    inside = replace(
-        gp,
-        kernel=gp.kernel.scaled(scale**-2),
-        noise=gp.noise / scale**2,
-        mean=(gp.mean - shift) / scale,
-    )
-    evidence = Evidence(inside, points, z, own)
+    evidence = Evidence(within, points, z, own)
     best = evidence.frame[evidence.free]
     if best.size:
         part = evidence
         if n > 1.5 * PART:
             rows = np.sort(rng.choice(n, PART, replace=False))
-            part = Evidence(inside, points[rows], z[rows], own[rows])
+            part = Evidence(within, points[rows], z[rows], own[rows])
         starts = _starts(evidence, rng)
         heights = np.array([part(start, gradient=False)[0] for start in starts])
         order = [2 * int(np.argmax(heights[::2])), 2 * int(np.argmax(heights[1::2])) + 1]
@@ -266,6 +260,18 @@ def representatives(y: Array, count: int, rng: np.random.Generator) -> NDArray[n
     order = np.argsort(-y, kind="stable")
     best = count // 8
     return np.sort(np.concatenate([order[:best], rng.choice(order[best:], count - best, replace=False)]))
+
+
+def inside(gp: GP, y: Array) -> tuple[GP, float, float]:
+    """Return the GP about (y − shift)/scale, with shift and scale: 0 and 1 where it does not standardize.
+
+    >>> from surefoot.belief.gp import GP
+    >>> inside(GP(noise=4.0, standardize=True), np.array([1.0, 5.0]))[1:]
+    (3.0, 2.8284271247461903)
+    """
+    shift, scale = _standard(y) if gp.standardize else (0.0, 1.0)
+    kernel, noise, mean = gp.kernel.scaled(scale**-2), gp.noise / scale**2, (gp.mean - shift) / scale
+    return replace(gp, kernel=kernel, noise=noise, mean=mean), shift, scale
 
 
 def _standard(y: Array) -> tuple[float, float]:

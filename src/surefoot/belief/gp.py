@@ -122,7 +122,7 @@ class GP:
         vars(self).update(state, priors=MappingProxyType(state["priors"]))
 
     @classmethod
-    def automatic(cls, domain: Domain, *, kernel: Stationary | None = None, samples: int = 0) -> GP:
+    def automatic(cls, domain: Domain, *, kernel: Stationary | None = None, samples: int = 0, version: int = 1) -> GP:
         """Return a GP that fits itself to measurements in a domain, after each of them.
 
         Fitting works on standardized outputs. Each coordinate has its own length-scale, whose prior grows with the
@@ -138,6 +138,10 @@ class GP:
             The family to use, e.g. ``SE()``; its length-scale and variance are replaced. By default ``Matern(2.5)``.
         samples : int
             As in :class:`GP`.
+        version : int
+            1: the belief that chooses points. 2: the one whose average over hyper-parameters is reported
+            (:mod:`surefoot.belief.average`); it expects more noise and longer length-scales, and leaves the variance
+            open.
 
         >>> from surefoot.domain import Box
         >>> gp = GP.automatic(Box([(0.0, 1.0), (-5.0, 5.0)]))
@@ -149,10 +153,14 @@ class GP:
         """
         extent = np.asarray(domain.extent(), dtype=np.float64)
         # Distances in a unit cube grow like the root of its dimension, and so do the lengths.
-        length = TwoPiece(math.exp(math.sqrt(2.0) - 3.0) * math.sqrt(domain.dimension), 0.5, math.sqrt(3.0))
-        noise, floor = LogNormal.around(math.exp(-9.0), 3.0), 1e-8
+        if version not in (1, 2):
+            raise ValueError(f"version must be 1 or 2, got {version!r}")
+        chosen = {1: (math.exp(math.sqrt(2.0) - 3.0), 0.5, -9.0, 3.0), 2: (0.41, 2.0, -3.5, 2.0)}
+        mode, signal, level, spread = chosen[version]
+        length = TwoPiece(mode * math.sqrt(domain.dimension), 0.5, math.sqrt(3.0))
+        noise, floor = LogNormal.around(math.exp(level), spread), 1e-8
         priors: dict[str, Prior] = {f"lengthscale[{i}]": length.scaled(float(e)) for i, e in enumerate(extent)}
-        priors |= {"variance": LogNormal.around(1.0, 0.5), "noise": noise}
+        priors |= {"variance": LogNormal.around(1.0, signal), "noise": noise}
         data = (Matern(2.5) if kernel is None else kernel).to_dict()
         shaped = kernel_from_dict({**data, "lengthscale": (length.mode * extent).tolist(), "variance": 1.0})
         start = floor + noise.mode

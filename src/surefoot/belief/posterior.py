@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.special import ndtri
 
 if TYPE_CHECKING:
     from surefoot.belief.gp import GP
@@ -227,6 +228,37 @@ class Posterior:
         """Return mean and standard deviation of f at the rows of Z, each of shape (m,)."""
         points, K = self._cross(Z)
         return self.gp.mean + K @ self.alpha, np.sqrt(self._variance(points, self._whiten(K.T)))
+
+    def quantile(self, Z: ArrayLike, level: float, *, noise: float | None = None) -> Array:
+        """Return the quantile of f at the rows of Z, or of a noisy measurement there, shape (m,).
+
+        Parameters
+        ----------
+        Z : array of shape (m, e)
+        level : float
+            Between 0 and 1.
+        noise : float, optional
+            Variance added to that of f; NaN: ``gp.noise``.
+
+        >>> from surefoot.belief.gp import GP
+        >>> GP(mean=1.0).condition().quantile([[0.0]], 0.975).round(2)
+        array([2.96])
+        """
+        mean, std = self.predict(Z)
+        extra = 0.0 if noise is None else self.gp.noise if np.isnan(noise) else noise
+        found: Array = mean + ndtri(level) * np.sqrt(std**2 + extra)
+        return found
+
+    def optimism(self, Z: ArrayLike) -> float:
+        """Return by how much the highest mean among the rows of Z is too high: 0 for a belief that is given.
+
+        See :mod:`surefoot.belief.optimism` for one that is averaged over what suits the measurements.
+
+        >>> from surefoot.belief.gp import GP
+        >>> GP().condition().optimism([[0.0]])
+        0.0
+        """
+        return 0.0
 
     def cov(self, Z: ArrayLike, W: ArrayLike | None = None) -> Array:
         """Return the covariance of f between the rows of Z and of W (default Z), shape (m, k)."""

@@ -231,7 +231,18 @@ class Observation:
 class Recommendation:
     """The answer: what to use, the value to expect there, and the rule that chose it.
 
-    ``lower`` and ``upper`` bound the noise-free value where the policy has a model, otherwise they are None.
+    What is not known is None: everything but ``x`` and ``mean`` of a policy that has no model.
+
+    Attributes
+    ----------
+    mean : float
+        The value to expect there, without noise.
+    lower, upper : float
+        Bounds on the noise-free value.
+    confidence : float
+        How probable it is, by the policy's model, that the value lies between the two.
+    next_lower, next_upper : float
+        Bounds, as probable, on the next measurement there: wider by its noise.
 
     >>> Recommendation(np.array([0.2]), mean=1.0, rule="best measured value").rule
     'best measured value'
@@ -244,6 +255,9 @@ class Recommendation:
     lower: float | None = None
     upper: float | None = None
     rule: str = ""
+    confidence: float | None = None
+    next_lower: float | None = None
+    next_upper: float | None = None
 
     def negated(self) -> Recommendation:
         """Return the same answer about −f, to someone who looks for the other end.
@@ -251,8 +265,10 @@ class Recommendation:
         >>> Recommendation(np.array([0.2]), mean=-1.0, lower=-2.0, upper=0.5).negated().upper
         2.0
         """
-        mean, lower, upper = (None if v is None else 0.0 - v for v in (self.mean, self.upper, self.lower))
-        return replace(self, mean=mean, lower=lower, upper=upper, rule=turned_words(self.rule))
+        values = (self.mean, self.upper, self.lower, self.next_upper, self.next_lower)
+        mean, lower, upper, *following = (None if v is None else 0.0 - v for v in values)
+        turned = replace(self, mean=mean, lower=lower, upper=upper, rule=turned_words(self.rule))
+        return replace(turned, next_lower=following[0], next_upper=following[1])
 
     def __eq__(self, other: object) -> bool:
         return _same(self, other)

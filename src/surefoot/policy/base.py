@@ -18,6 +18,7 @@ chooses the parts; its algorithm is its rule. Combinations are other parts, not 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
@@ -47,7 +48,6 @@ __all__ = ["ModelOptions", "ModelPolicy"]
 Array = NDArray[np.float64]
 NEWEST = 2
 """Version of what is automatic: the belief, the first points, what keeps a policy from getting stuck."""
-
 LARGE = 512
 """Measurements beyond which, from version 2 on, fits become fewer and cheaper."""
 
@@ -126,10 +126,11 @@ class ModelPolicy(Policy):
         few = max(3, domain.dimension + 1) if gp is None else 0
         self.initial = few if initial is None else whole(initial, "initial")
         self.confidence = open_unit(confidence, "confidence")
-        believed = GP.automatic(domain) if gp is None else gp
+        believed, reported = GP.automatic(domain) if gp is None else gp, None
         if self.automatic >= 2:
             believed = believed.refit(believed.every, large=LARGE)
-        self.surrogate = Surrogate(self.trials, believed, self.stream)
+            reported = GP.automatic(domain, version=2)
+        self.surrogate = Surrogate(self.trials, believed, self.stream, reported=reported)
         takes = self.doubts and self.automatic >= 2 and not domain.travels
         self.second_look = SecondLook() if takes else None
         self._until = 0  # the number of queries when the present ask is done
@@ -219,22 +220,53 @@ class ModelPolicy(Policy):
         """Return what the belief sees of points (n, d): their encoding, for runs of many epochs with the last one."""
         return self.surrogate.rows.encode(points)
 
+    def averaged(self) -> Posterior:
+        """Return the belief that is reported, over encoded points: what bounds and recommendations are made of.
+
+        Where the belief is automatic it is an average over the hyper-parameters that the measurements allow, with
+        ``quantile`` of the mixture; else it is :meth:`posterior`. Like that, it is about what the rule maximizes.
+
+        >>> from surefoot import Box, GPUCB
+        >>> policy = GPUCB(Box([(0.0, 1.0)]), seed=0)
+        >>> for x in (0.1, 0.3, 0.8, 0.9):
+        ...     policy.tell([x], 2.0 * x)
+        >>> low, high = (policy.averaged().quantile([[0.5]], level)[0] for level in (0.1, 0.9))
+        >>> bool(low < 1.0 < high)
+        True
+        """
+        return self.surrogate.averaged()
+
     def _recommend(self) -> Recommendation:
         return self._most_promising(self.trials.data()[0], "highest posterior mean among measured points")
 
     def _most_promising(self, X: Array, rule: str) -> Recommendation:
         """The point of X (n, d) with the highest posterior mean."""
-        return self._highest(X, *self.posterior().predict(self.surrogate.rows.encode(X)), rule)
+        belief, E = self.averaged(), self.surrogate.rows.encode(X)
+        mean, std = belief.predict(E)
+        if self.surrogate.reported is None:
+            return self._highest(X, mean, std, rule, noise=belief.noise_level)
+        best = int(np.argmax(mean))
+        luck, at = belief.optimism(E), E[best : best + 1]  # the best of many estimates is too high
+        low, high = 0.5 - 0.5 * self.confidence, 0.5 + 0.5 * self.confidence
+        lower, upper = float(belief.quantile(at, low)[0]) - luck, float(belief.quantile(at, high)[0])
+        least, most = (float(belief.quantile(at, level, noise=math.nan)[0]) for level in (low, high))
+        fields = {"mean": float(mean[best]), "lower": lower, "upper": upper, "confidence": self.confidence}
+        return self._recommendation(X[best], **fields, next_lower=least - luck, next_upper=most, rule=rule)
 
-    def _highest(self, X: Array, mean: Array, std: Array, rule: str) -> Recommendation:
+    def _highest(self, X: Array, mean: Array, std: Array, rule: str, noise: float | None = None) -> Recommendation:
         """The point of X (n, d) with the highest of these means, and its bounds."""
         best = int(np.argmax(mean))
-        half = float(ndtri(0.5 + 0.5 * self.confidence) * std[best])
+        middle, width = float(mean[best]), float(ndtri(0.5 + 0.5 * self.confidence))
+        half = float(width * std[best])
+        wide = None if noise is None else width * math.sqrt(float(std[best]) ** 2 + noise)
         return self._recommendation(
             X[best],
-            mean=float(mean[best]),
-            lower=float(mean[best]) - half,
-            upper=float(mean[best]) + half,
+            mean=middle,
+            lower=middle - half,
+            upper=middle + half,
+            confidence=self.confidence,
+            next_lower=None if wide is None else middle - wide,
+            next_upper=None if wide is None else middle + wide,
             rule=rule,
         )
 

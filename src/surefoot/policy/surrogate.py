@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.belief.average import averaged
 from surefoot.belief.gp import GP
 from surefoot.belief.grid import GridPosterior
 from surefoot.belief.listed import ListedPosterior
@@ -148,6 +149,8 @@ class Surrogate:
         How it is fitted; None: by ``gp.fit``.
     device : str, optional
         Where a belief over a list is kept: a torch device such as ``"cuda"``; None is NumPy.
+    reported : GP, optional
+        The prior whose average over hyper-parameters is reported; None: what is believed is reported.
 
     >>> from surefoot import GPUCB, Box
     >>> policy = GPUCB(Box([(0.0, 1.0)]), seed=0)
@@ -164,6 +167,7 @@ class Surrogate:
         rows: Rows | None = None,
         fitter: Fitter | None = None,
         device: str | None = None,
+        reported: GP | None = None,
     ) -> None:
         if device is not None and not trials.domain.listed:
             raise NotSupported(f"a device is of use on Candidates only, not on {type(trials.domain).__name__}")
@@ -171,6 +175,8 @@ class Surrogate:
         self.rows = Rows(trials) if rows is None else rows
         self.fitter = fitter
         self.device = device
+        self.reported = reported
+        self._averaged: tuple[int, Posterior] | None = None  # the number of events, and what was found then
         self._placed: Any = None
         self._fit_at: int | None = None  # number of measurements at the last fit that an ask made
         self._scanned = 0  # events already accounted for in _fit_at
@@ -263,6 +269,21 @@ class Surrogate:
             return self.now().condition(X, y, noise)
         self.believe()
         return cast(Posterior, self._known.copy())
+
+    def averaged(self) -> Posterior:
+        """Return the belief that is reported, over what it sees of points; do not change it.
+
+        It is the average over the hyper-parameters that the measurements allow
+        (:mod:`surefoot.belief.average`), worked out when it is asked for first; with a given ``gp``, where
+        measurements are not rows of one automatic belief, and where they are many, it is :meth:`posterior`.
+        """
+        many = self.gp.large is not None and len(self.trials.observations) > self.gp.large
+        if self.reported is None or many or not self.rows.successes:
+            return self.posterior()
+        known = len(self.trials.events)
+        if self._averaged is None or self._averaged[0] != known:
+            self._averaged = (known, averaged(self.reported, *self.rows.data()))
+        return self._averaged[1]
 
     def whole(self, gp: GP) -> bool:
         """Whether the belief is kept at all candidates at once; a mixture has no such form."""

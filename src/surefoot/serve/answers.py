@@ -197,6 +197,9 @@ class Point(_Answer):
     lower: float | None
     upper: float | None
     rule: str
+    confidence: float | None = None
+    next_lower: float | None = None
+    next_upper: float | None = None
 
 
 class LevelSetAnswer(_Answer):

@@ -70,6 +70,9 @@ def options_of(row: Mapping[str, Any]) -> dict[str, Any]:
         if name in stored:  # before anything is made of them
             raise ValueError(f"{name!r} is not an option of a study's policy")
     options = {name: unpack(value) for name, value in stored.items()}
+    early = str(row.get("release", "")).startswith("0.1.")
+    if early and "automatic" in policy_named(row["policy"]).__signature__.parameters:
+        options.setdefault("automatic", 1)  # 0.1 had one version of what is automatic, and did not say so
     if of_negated(row):
         options = {**policy_named(row["policy"]).negated_options(options), "direction": "minimize"}
     return options

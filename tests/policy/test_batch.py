@@ -581,3 +581,16 @@ def test_a_batch_has_no_two_copies_of_one_candidate(rule):
     assert sorted(query.x[0] for query in exact.ask(2)) == [0.0, 0.1]
     with pytest.raises(Exhausted):
         exact.ask()
+
+
+def test_a_point_under_way_that_promises_most_does_not_draw_the_others_to_its_side():
+    """From version 2 on the value to beat is the best estimate, of points under way too; before, of measured ones."""
+
+    def spread(automatic):
+        policy = ExpectedImprovement(Box.unit(2), automatic=automatic, seed=1)
+        for x in np.random.default_rng(2).random((8, 2)):  # a slope: the best is expected beyond what is measured
+            policy.tell(0.5 * x, float(x.sum()))
+        batch = np.array([query.x for query in policy.ask(5)])
+        return np.linalg.norm(batch[:, None] - batch, axis=2)[np.triu_indices(5, 1)].min()
+
+    assert spread(2) > 3.0 * spread(1)

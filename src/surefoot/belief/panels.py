@@ -146,6 +146,15 @@ class PanelPosterior(Posterior):
         """Inverse of :attr:`chol`, O(n³) when asked for."""
         return self._whiten(np.eye(self.n))
 
+    def last(self, count: int) -> tuple[Array, Array]:
+        first, unit = self.n - count, np.zeros((self.n, count))
+        unit[np.arange(first, self.n), np.arange(count)] = 1.0
+        rows = np.zeros((count, self.n))
+        for start, size, panel, _ in self._parts():
+            for i in range(max(start, first), start + size):
+                rows[i - first, : start + size] = panel[i - start]
+        return rows[:, first:], self._weigh(unit)
+
     @property
     def information_gain(self) -> float:
         return float(np.log(self._pivots[: self.n]).sum() - 0.5 * np.log(self.noise).sum())

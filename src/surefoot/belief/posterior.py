@@ -162,6 +162,16 @@ class Posterior:
         """Inverse of :attr:`chol`, a view of shape (n, n)."""
         return self._inverse[: self.n, : self.n]
 
+    def last(self, count: int) -> tuple[Array, Array]:
+        """Return the last ``count`` rows of :attr:`chol`, of their own columns only, and of :attr:`inverse`.
+
+        >>> from surefoot.belief.gp import GP
+        >>> [rows.shape for rows in GP(noise=1.0).condition([[0.0], [1.0]], [5.0, 6.0]).last(1)]
+        [(1, 1), (1, 2)]
+        """
+        first = self.n - count
+        return self.chol[first:, first:], self.inverse[first:]
+
     @property
     def information_gain(self) -> float:
         """Mutual information between the measurements and f: ½ log det(I + Σ^(−½) K Σ^(−½)).

@@ -9,7 +9,10 @@ Rules, with z = (μ(x) − best − margin)/σ(x), φ and Φ the normal density 
   underflows to zero (Ament et al. 2023);
 * PI(x) = Φ(z), maximized as log Φ(z).
 
-``best`` is the highest posterior mean among measured points, not the luckiest measurement.
+``best`` is the highest posterior mean among measured points, not the luckiest measurement; from version 2 of what is
+automatic on among points under way as well, which are hallucinated at their mean ("kriging believer", Ginsbourger et
+al. 2010). Without that, a point that promises to be the best draws all others of its batch to its side, each of which
+improves on what is *measured* as much.
 
 References: Močkus 1975; Jones, Schonlau & Welch 1998; Kushner 1964. Guarantee: with a fixed prior and noise-free values
 EI converges at the near-optimal rate (Bull 2011); none is known for fitted hyper-parameters.
@@ -135,21 +138,27 @@ class Improvement(Pointwise):
         :class:`LogImprovement` or :class:`LogProbability`.
     margin : float
         How much better than the best estimate a value must be to count.
+    pending : bool
+        Whether the best estimate may be that of a point under way.
 
     >>> Improvement(LogImprovement, 0.1).margin
     0.1
     """
 
-    def __init__(self, score: type[LogImprovement | LogProbability], margin: float) -> None:
-        self.score, self.margin = score, margin
+    def __init__(self, score: type[LogImprovement | LogProbability], margin: float, *, pending: bool = False) -> None:
+        self.score, self.margin, self.pending = score, margin, pending
 
     def acquisition(self, view: View, belief: Belief, ahead: int = 0) -> Acquisition:
         return self.score(*self.target(view, belief))
 
     def target(self, view: View, belief: Belief) -> tuple[float, float]:
         """Return the value to beat, and the smallest standard deviation worth telling from zero."""
-        at = view.measured  # hallucinated points are no values to beat
+        at = view.measured  # hallucinated points are no values to beat, unless they are meant to
         best = float(belief.expected(at).max()) if len(at) else belief.gp.mean
+        if self.pending and not view.domain.travels and (queries := view.trials.pending.values()):
+            rows = np.array([query.index for query in queries]) if view.domain.listed else None
+            under_way = view.domain.address(np.array([query.x for query in queries]), rows)
+            best = max(best, float(belief.expected(under_way).max()))
         return best + self.margin, 1e-10 * view.prior_std(belief.gp)
 
 
@@ -180,7 +189,7 @@ class ExpectedImprovement(ModelPolicy):
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
         self.margin = not_negative(margin, "margin")
-        self.rule = Improvement(LogImprovement, self.margin)
+        self.rule = Improvement(LogImprovement, self.margin, pending=self.automatic >= 2)
 
 
 class ProbabilityOfImprovement(ModelPolicy):
@@ -209,4 +218,4 @@ class ProbabilityOfImprovement(ModelPolicy):
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
         self.margin = not_negative(margin, "margin")
-        self.rule = Improvement(LogProbability, self.margin)
+        self.rule = Improvement(LogProbability, self.margin, pending=self.automatic >= 2)

@@ -163,21 +163,22 @@ class _Fantasies:
     def __init__(self, beliefs: Sequence[Posterior], count: int, draws: Array, target: float, floor: float) -> None:
         self.beliefs, self.count, self.draws = beliefs, count, draws
         self.score = LogImprovement(0.0, floor)
-        self.best = [self._best(belief, target) for belief in beliefs]
+        lasts = [belief.last(count) for belief in beliefs]
+        self.last = [inverse for _, inverse in lasts]
+        self.best = [self._best(belief, chol, target) for belief, (chol, _) in zip(beliefs, lasts, strict=True)]
 
-    def _best(self, belief: Posterior, target: float) -> Array:
+    def _best(self, belief: Posterior, chol: Array, target: float) -> Array:
         """What each draw has to beat, shape (s,)."""
-        first = belief.n - self.count
-        values = belief.mean(belief.X[first:]) + self.draws @ belief.chol[first:, first:].T
+        values = belief.mean(belief.X[belief.n - self.count :]) + self.draws @ chol.T
         best: Array = np.maximum(values.max(axis=1, initial=-np.inf), target)
         return best
 
     def __call__(self, E: Array, /) -> Array:
         logs = np.empty((len(self.beliefs), len(E)))
-        for log, belief, best in zip(logs, self.beliefs, self.best, strict=True):
+        for log, belief, last, best in zip(logs, self.beliefs, self.last, self.best, strict=True):
             for part in _parts(len(E), len(self.draws)):
                 mean, std = belief.predict(E[part])
-                V = belief.gp.kernel(E[part], belief.X) @ belief.inverse[belief.n - self.count :].T
+                V = belief.gp.kernel(E[part], belief.X) @ last.T
                 shifted = mean[:, None] + V @ self.draws.T - best
                 log[part] = logsumexp(self.score.value(shifted, std[:, None]), axis=1)
         mean_log: Array = logsumexp(logs, axis=0) - np.log(len(self.beliefs) * len(self.draws))
@@ -186,8 +187,7 @@ class _Fantasies:
     def gradient(self, E: Array, /) -> tuple[Array, Array]:
         logs = np.empty((len(self.beliefs), len(E)))
         slopes = np.empty((len(self.beliefs), *E.shape))
-        for i, (belief, best) in enumerate(zip(self.beliefs, self.best, strict=True)):
-            last = belief.inverse[belief.n - self.count :]
+        for i, (belief, last, best) in enumerate(zip(self.beliefs, self.last, self.best, strict=True)):
             mean, std, mean_gradient, std_gradient = belief.gradient(E)
             K, pull = belief.gp.kernel.pull_input(E, belief.X)
             shifted = mean[:, None] + (K @ last.T) @ self.draws.T - best

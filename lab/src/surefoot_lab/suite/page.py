@@ -25,7 +25,18 @@ __all__ = ["BEGIN", "END", "number"]
 
 BEGIN, END = "<!-- begin: figures -->", "<!-- end: figures -->"
 OURS = ("surefoot", "surefoot-0.1")
-DASHES = ("-", "--", ":", "-.")
+LINES = {  # color and dashes
+    "surefoot": ("accent", "-"),
+    "surefoot-0.1": ("accent", ":"),
+    "botorch": ("belief", "-"),
+    "optuna-gp": ("belief", "--"),
+    "hebo": ("belief", "-."),
+    "ax": ("belief", ":"),
+    "smac": ("ink", "-."),
+    "cma": ("ink", "--"),
+    "optuna-tpe": ("ink", ":"),
+    "random": ("muted", "-"),
+}
 FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 MARGIN = 8  # around a picture, in points
 FEWEST = 5  # problems that a method has finished before it is compared
@@ -80,10 +91,11 @@ def tables(runs: Sequence[Run], own: str = "surefoot") -> str:
         lines.append(f"| `{method}` | {versions} | {len(own_runs)} | {problems} | {seconds:.3g} |")
     for title, part in groups(runs).items():
         lines += ["", f"### {title}", "", *_part(part, own)]
-    lines += ["", "### All suites together", "", *_part(runs, own)]
-    if own in by_method:
-        peers = _compared(runs, own)[1:]
-        _, _, against = judge.behind(found, own, peers) if peers else (0, 0, {})
+    if len(groups(runs)) > 1:
+        lines += ["", "### All together", "", *_part(runs, own)]
+    peers = [m for m in _compared(runs) if m not in OURS]
+    if own in by_method and peers:
+        _, _, against = judge.behind(found, own, peers)
         lines += [
             "",
             "Each problem, against its best peer:",
@@ -96,18 +108,16 @@ def tables(runs: Sequence[Run], own: str = "surefoot") -> str:
     return "\n".join(lines)
 
 
-def _compared(runs: Sequence[Run], own: str) -> list[str]:
-    """Methods that have finished at least half of the problems here, ours first, our baseline left out of the peers."""
+def _compared(runs: Sequence[Run]) -> list[str]:
+    """Methods that have finished at least half as many problems as any here, and five."""
     counts = {m: len({problem(run.name) for run in part}) for m, part in of_methods(runs).items()}
     most = max(counts.values(), default=0)
-    peers = [m for m, count in counts.items() if m not in OURS and 2 * count >= most and count >= FEWEST]
-    return [own, *peers]
+    return [m for m, count in counts.items() if 2 * count >= most and count >= FEWEST]
 
 
 def _part(runs: Sequence[Run], own: str) -> list[str]:
     found, by_method = judge.table(runs), of_methods(runs)
-    compared = [m for m in _compared(runs, own) if m in by_method]
-    ranked = [m for m in by_method if m in compared or m in OURS]
+    ranked = _compared(runs)
     means = judge.common(found, ranked) if ranked else {}
     places = judge.ranks(means)
     lines = [f"Ranks are over the {len(means)} problems that all ranked methods have finished.", ""]
@@ -117,10 +127,12 @@ def _part(runs: Sequence[Run], own: str) -> list[str]:
         rank = places.get(method)
         mean = f"{np.mean([row[method] for row in means.values()]):.2f}".replace("-", "−") if rank else ""
         cell = f"{rank.mean:.2f} [{rank.low:.2f}, {rank.high:.2f}]" if rank else "too few problems"
-        less = number(judge.overall(found, own, method)) if own in by_method and method != own else ""
+        made = judge.overall(found, own, method) if own in ranked and method != own else None
+        less = "too few problems" if made and made.count < FEWEST else number(made)
         lines.append(f"| `{method}` | {len({problem(r.name) for r in by_method[method]})} | {mean} | {cell} | {less} |")
-    if own in compared and len(compared) > 1:
-        significantly, clearly, against = judge.behind(found, own, compared[1:])
+    peers = [m for m in ranked if m not in OURS]
+    if own in ranked and peers:
+        significantly, clearly, against = judge.behind(found, own, peers)
         several = sum(made.count > 1 for _, made in against.values())
         lines += [
             "",
@@ -138,13 +150,11 @@ def draw_profiles(runs: Sequence[Run]) -> str:
             axes = figure.add_subplot(1, len(parts), k + 1)
             by_method = {m: own for m, own in of_methods(part).items() if len(own) >= FEWEST}
             shared = set.intersection(*({run.name for run in own} for own in by_method.values()))
-            for j, (method, own) in enumerate(by_method.items()):
+            for method, own in by_method.items():
                 curve = judge.profile([run for run in own if run.name in shared])
-                ours = method in OURS
-                tint = color("accent" if method == "surefoot" else "ink") if ours else color(("belief", "muted")[j % 2])
-                dash = DASHES[0] if method == "surefoot" else DASHES[j % len(DASHES)]
+                role, dash = LINES.get(method, ("line", "-"))
                 wide = 2.2 if method == "surefoot" else 1.2
-                axes.plot(np.arange(1, curve.size + 1), curve, dash, color=tint, linewidth=wide, label=method)
+                axes.plot(np.arange(1, curve.size + 1), curve, dash, color=color(role), linewidth=wide, label=method)
             axes.set(xlabel="measurements", title=f"{title} ({len(shared)} runs each)", ylim=(0.0, 1.0))
             if k == 0:
                 axes.set_ylabel("share of targets reached")
@@ -152,16 +162,17 @@ def draw_profiles(runs: Sequence[Run]) -> str:
         return _file(figure, "profiles", "Data profiles: share of targets reached after each measurement, by method.")
 
 
-def draw_ranks(runs: Sequence[Run], own: str = "surefoot") -> str:
+def draw_ranks(runs: Sequence[Run]) -> str:
     """Return the mean ranks with their intervals as an SVG file, best above."""
-    by_method = of_methods(runs)
-    ranked = [m for m in by_method if m in _compared(runs, own) or m in OURS]
-    places = sorted(judge.ranks(judge.common(judge.table(runs), ranked)).items(), key=lambda item: -item[1].mean)
+    ranked = _compared(runs)
+    found = judge.ranks(judge.common(judge.table(runs), ranked)) if ranked else {}
+    places = sorted(found.items(), key=lambda item: -item[1].mean)
     with canvas(4.4, 0.3 * len(places) + 0.7) as figure:
         axes = figure.add_subplot()
         for k, (method, rank) in enumerate(places):
             tint = color("accent" if method == "surefoot" else "belief")
-            axes.plot([rank.low, rank.high], [k, k], color=tint)
+            if math.isfinite(rank.low):
+                axes.plot([rank.low, rank.high], [k, k], color=tint)
             axes.plot([rank.mean], [k], "o", color=tint)
         axes.set_yticks(range(len(places)), [method for method, _ in places])
         count = places[0][1].count if places else 0

@@ -59,6 +59,7 @@ def test_one_wild_value_among_many_is_found_and_nothing_else(value: float, funct
     z, noise = treatment.values(y, None)
     if noise is not None:
         assert noise[7] > 1e3 * np.var(np.delete(z, 7))
+        assert np.ptp(z) < 3.0 * np.ptp(np.delete(z, 7))
         assert np.isnan(np.delete(noise, 7)).all()
 
 
@@ -97,3 +98,14 @@ def test_a_value_that_is_confirmed_at_its_point_is_no_outlier() -> None:
     y[7] = 1e3
     X, y = np.vstack([X, X[7:8]]), np.append(y, 1e3 + 1.0)
     assert not treat(GPS, X, y).outliers
+
+
+def test_bad_values_side_by_side_are_a_region() -> None:
+    X = _points(24)
+    y = _smooth(X)
+    away = ((X - X[7]) ** 2).sum(axis=1)
+    near = int(np.argsort(away)[1])
+    y[[7, near]] = -1e4
+    assert near not in treat(GPS, X, y).outliers
+    y[near] = _smooth(X)[near]
+    assert set(treat(GPS, X, y).outliers) == {7}

@@ -136,7 +136,7 @@ def test_learning_curves_keep_their_values_and_say_what_is_cut_off():
 
 
 def test_a_map_that_leaves_out_what_is_far_worse_says_how_far_it_goes():
-    policy = ExpectedImprovement(Box.unit(2), seed=0)
+    policy = ExpectedImprovement(Box.unit(2), seed=0, automatic=1)  # which leaves no value out
     for x in np.random.default_rng(0).random((24, 2)):
         policy.tell(x, -1e4 if x[0] > 0.9 else -((x[0] - 0.3) ** 2))
     figure = report.map2d(policy)

@@ -182,7 +182,7 @@ def test_one_look_serves_all_pictures(followed, tmp_path, monkeypatch):
     assert html.count("<svg") >= 7
     assert len(made) == 1
     assert calls.count("recommend") == 1
-    assert calls.count("posterior") == 2  # once by the view, once by the answer
+    assert calls.count("posterior") == 1  # by the view; the answer has the average
     view = RunView(policy)
     assert RunView.of(view) is view
     assert RunView.of(view, "minimize") is not view

@@ -17,10 +17,12 @@ distribution of its own, as wide as it is far away (at least as wide as they pre
 
 nats: outliers are rare. A path of single steps is followed for a while even where it costs, because two outliers hide
 each other. What is set aside must also be far from the prediction, :data:`FAR` standard deviations if it is bad,
-:data:`FAR_BEST` if it is good (a narrow peak is what an optimizer looks for), and further than the values of the others
-are spread. A value that a second measurement of the same point confirms is none.
+:data:`FAR_BEST` if it is good (a narrow peak is what an optimizer looks for), and out of the range of the other values
+by their standard deviation. A value that a second measurement of the same point confirms is no outlier, and two bad
+ones side by side are none either: they are a region where runs go wrong.
 
-In the belief an outlier keeps its row, with the noise variance eᵢ²: it is not gone, only not believed.
+In the belief an outlier keeps its row, with what the others predict as its value and the noise variance eᵢ²: that it
+was measured is known, what it said is not believed.
 
 References: Ament et al. 2024, "Robust Gaussian processes via relevance pursuit", for a noise variance of its own and
 the path (their algorithm 1, from the other end); the costs are ours.
@@ -34,14 +36,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Setting", "pursue"]
+__all__ = ["Setting", "apart", "distances", "pursue"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 PENALTY = 6.0  # nats for each outlier: one measurement in 400
 FAR, FAR_BEST = 10.0, 20.0  # standard deviations
-SHARE = 4  # at most every so manieth measurement is an outlier
+FEWEST = 10  # measurements; among fewer, a wall of a deep valley looks like an outlier
+SHARE = 6  # at most every so manieth measurement is an outlier
 PATIENCE = 3  # steps of the path without a gain, and one more for every sixteen measurements
 
 
@@ -51,8 +54,8 @@ class Setting:
 
     Attributes
     ----------
-    S, inverse : array of shape (n, n)
-        Covariance of the measurements up to a factor, and its inverse.
+    S, inverse, P : array of shape (n, n)
+        Covariance of the measurements up to a factor, its inverse, and that with the mean profiled out.
     logdet : float
         log det S.
 
@@ -62,6 +65,7 @@ class Setting:
 
     S: Array
     inverse: Array
+    P: Array
     logdet: float
 
     @classmethod
@@ -70,11 +74,26 @@ class Setting:
         S = K + noise * np.eye(len(K))
         L = np.linalg.cholesky(S)
         white = np.linalg.inv(L)
-        return cls(S, white.T @ white, 2.0 * float(np.log(L.diagonal()).sum()))
+        inverse = white.T @ white
+        return cls(S, inverse, centered(inverse), 2.0 * float(np.log(L.diagonal()).sum()))
 
-    def evidence(self, z: Array) -> float:
-        """Return equation 1 with all measurements."""
-        return float(level(len(z), z @ centered(self.inverse) @ z, self.logdet))
+    def evidence(self, z: Array) -> Array:
+        """Return equation 1 with all measurements, for values of shape (..., n)."""
+        return level(z.shape[-1], ((z @ self.P) * z).sum(axis=-1), self.logdet)
+
+
+def apart(y: Array) -> bool:
+    """Tell whether values at an end are so far from all others that they could be outliers.
+
+    >>> apart(np.arange(20.0)), apart(np.append(np.arange(20.0), 60.0))
+    (False, True)
+    """
+    ordered, most = np.sort(y), len(y) // SHARE
+    if len(y) < FEWEST:
+        return False
+    steps = np.diff(ordered)
+    # Without a third of them, those at the ends, a normal sample is 0.6 times as wide.
+    return bool(max(steps[:most].max(), steps[-most:].max()) > 1.3 * ordered[most:-most].std())
 
 
 def level(n: int, q: Array | float, logdet: Array | float) -> Array:
@@ -103,9 +122,9 @@ def pursue(setting: Setting, z: Array) -> tuple[float, Rows]:
     left, inverse, logdet = np.ones(n, dtype=bool), setting.inverse.copy(), setting.logdet
     path: list[int] = []
     z, spent = z - np.median(z), 0.0
-    best, count = setting.evidence(z), 0
+    best, count = float(setting.evidence(z)), 0
     while len(path) < n // SHARE and len(path) - count < patience:
-        P = centered(inverse)
+        P = centered(inverse) if path else setting.P
         a, size = P @ z, int(left.sum())
         d = np.where(left, P.diagonal(), 1.0)
         own = np.where(left, inverse.diagonal(), 1.0)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from surefoot.belief.outliers import FAR, FAR_BEST, Setting, distances, pursue
+from surefoot.belief.outliers import FAR, FAR_BEST, Setting, apart, distances, pursue
 from surefoot.belief.warp import IDENTITY, Warp, bends
 
 if TYPE_CHECKING:
@@ -57,15 +57,16 @@ class Treatment:
     ----------
     warp : Warp
         The scale.
-    outliers : mapping of int to float
-        Rows that are not believed, with the noise variance they are given on that scale.
+    outliers : mapping of int to pair of float
+        Rows that are not believed: what the others predict there, which takes their value's place, and the variance of
+        the noise they are given, both on that scale.
 
     >>> PLAIN.values(np.array([1.0, 2.0]), None)
     (array([1., 2.]), None)
     """
 
     warp: Warp = IDENTITY
-    outliers: Mapping[int, float] = field(default_factory=dict)
+    outliers: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def plain(self) -> bool:
@@ -75,17 +76,16 @@ class Treatment:
     def values(self, y: Array, noise: Array | None) -> tuple[Array, Array | None]:
         """Return the values on the scale, and their noise variances there: through the slope; None as before.
 
-        >>> Treatment(outliers={1: 9.0}).values(np.array([1.0, 4.0]), None)[1]
-        array([nan,  9.])
+        >>> Treatment(outliers={1: (2.0, 9.0)}).values(np.array([1.0, 5.0]), None)
+        (array([1., 2.]), array([nan,  9.]))
         """
         seen = self.warp.forward(y)
         if noise is not None and not self.warp.straight:
             noise = noise * self.warp.slope(y) ** 2
         if self.outliers:
-            noise = np.full(len(y), np.nan) if noise is None else noise.copy()
-            for row, variance in self.outliers.items():
-                if row < len(y):
-                    noise[row] = variance
+            seen, noise = seen.copy(), np.full(len(y), np.nan) if noise is None else noise.copy()
+            for row, (value, variance) in self.outliers.items():
+                seen[row], noise[row] = value, variance
         return seen, noise
 
 
@@ -109,12 +109,19 @@ def treat(gp: GP, X: Array, y: Array, noise: Array | None = None) -> Treatment:
     if n < FEWEST or not float(np.ptp(y)) > 1e-12 * float(np.abs(y).max()):
         return PLAIN
     seen = _Blocks(gp, X, y)
+    if not apart(y):
+        return Treatment(seen.bend())
     treatment = seen.treatment(seen.bend(), noise)
     if treatment.outliers:  # what is bent so that outliers fit need not be bent without them, and the other way round
         rest = np.setdiff1d(np.arange(n), list(treatment.outliers))
         treatment = seen.treatment(_Blocks(gp, X[rest], y[rest]).bend(), noise)
     z = treatment.warp.forward(y)
-    kept = {row: v for row, v in treatment.outliers.items() if not _confirmed(row, X, z, 0.5 * math.sqrt(v))}
+    wild = [row for row, (value, _) in treatment.outliers.items() if z[row] < value]
+    kept = {
+        row: (value, variance)
+        for row, (value, variance) in treatment.outliers.items()
+        if not _confirmed(row, X, z, 0.5 * math.sqrt(variance)) and not (z[row] < value and _walled(gp, row, X, wild))
+    }
     return Treatment(treatment.warp, kept)
 
 
@@ -122,6 +129,14 @@ def _confirmed(row: int, X: Array, z: Array, reach: float) -> bool:
     """Whether another measurement of the same point lies this near."""
     same = (X[row] == X).all(axis=1) & (np.abs(z - z[row]) <= reach)
     return bool(same.sum() > 1)
+
+
+def _walled(gp: GP, row: int, X: Array, bad: list[int]) -> bool:
+    """Whether the nearest other point is as bad: a region where runs go wrong, and not a single run that did."""
+    lengths = np.exp([t for t, name in zip(gp.kernel.theta, gp.kernel.names, strict=True) if "lengthscale" in name])
+    away = (((X - X[row]) / lengths) ** 2).sum(axis=1)
+    away[row] = np.inf
+    return int(np.argmin(away)) in bad
 
 
 class _Blocks:
@@ -134,21 +149,19 @@ class _Blocks:
 
     def bend(self) -> Warp:
         """Return the warp of highest evidence, equation 1, all measurements believed."""
-        best, highest = IDENTITY, -math.inf
-        for warp in (IDENTITY, *bends(self.y)):
-            height = -WORTH if not warp.straight else 0.0
-            for rows, settings in list(zip(self.rows, self.settings, strict=True))[:BLOCKS]:
-                y = self.y[rows]
-                height += _averaged([setting.evidence(warp.forward(y)) for setting in settings], y, warp)
-            if height > highest:
-                best, highest = warp, height
-        return best
+        warps = [IDENTITY, *bends(self.y)]
+        heights = np.array([0.0 if warp.straight else -WORTH for warp in warps])
+        for rows, settings in list(zip(self.rows, self.settings, strict=True))[:BLOCKS]:
+            z = np.stack([warp.forward(self.y[rows]) for warp in warps])
+            heights += logsumexp([setting.evidence(z) for setting in settings], axis=0)
+            heights += [float(np.log(warp.slope(self.y[rows])).sum()) for warp in warps]
+        return warps[int(np.argmax(heights))]
 
     def treatment(self, bend: Warp, noise: Array | None) -> Treatment:
         """Return the better of this warp and none by equation 1, with outliers set aside."""
         best, highest = PLAIN, -math.inf
         for warp in (IDENTITY,) if bend.straight else (IDENTITY, bend):
-            height, outliers = -WORTH if not warp.straight else 0.0, dict[int, float]()
+            height, outliers = -WORTH if not warp.straight else 0.0, dict[int, tuple[float, float]]()
             for rows, settings in zip(self.rows, self.settings, strict=True):
                 y, own = self.y[rows], None if noise is None else noise[rows]
                 paths = [pursue(setting, warp.forward(y)) for setting in settings]
@@ -178,14 +191,19 @@ def _averaged(heights: list[float], y: Array, warp: Warp) -> float:
     return float(logsumexp(heights)) - math.log(len(heights)) + float(np.log(warp.slope(y)).sum())
 
 
-def _far(setting: Setting, y: Array, noise: Array | None, warp: Warp, aside: Rows) -> dict[int, float]:
-    """Those set aside that are far enough, with the noise variances that they get."""
+def _far(setting: Setting, y: Array, noise: Array | None, warp: Warp, aside: Rows) -> dict[int, tuple[float, float]]:
+    """Those set aside that are far enough, with what takes the place of their values and noise variances."""
     if not aside.size:
         return {}
     z = warp.forward(y)
     mean, std = distances(setting, z, aside)
     if noise is not None:
         std = np.sqrt(std**2 + np.nan_to_num(noise[aside]) * warp.slope(y[aside]) ** 2)
-    e, spread = z[aside] - mean, float(np.delete(y, aside).std())
-    far = (np.abs(e) > np.where(e > 0, FAR_BEST, FAR) * std) & (np.abs(y[aside] - warp.inverse(mean)) > spread)
-    return {int(i): float(distance**2) for i, distance in zip(aside[far], e[far], strict=True)}
+    rest = np.delete(y, aside)
+    spread = float(rest.std())
+    if not spread > 0.0:  # two levels, one of them rare
+        return {}
+    e = z[aside] - mean
+    far = np.abs(e) > np.where(e > 0, FAR_BEST, FAR) * std
+    far &= (y[aside] > rest.max() + spread) | (y[aside] < rest.min() - spread)
+    return {int(i): (float(m), float(d**2)) for i, m, d in zip(aside[far], mean[far], e[far], strict=True)}

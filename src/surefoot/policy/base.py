@@ -19,6 +19,7 @@ chooses the parts; its algorithm is its rule. Combinations are other parts, not 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
@@ -35,12 +36,13 @@ from surefoot.loop.journal import Journal
 from surefoot.loop.options import Options
 from surefoot.loop.policy import Policy
 from surefoot.loop.trials import Place
-from surefoot.loop.types import Proposal, Recommendation
+from surefoot.loop.types import Observation, Proposal, Recommendation
 from surefoot.loop.widths import Width
 from surefoot.policy.exploration import SecondLook
 from surefoot.policy.rule import Rule
 from surefoot.policy.start import InitialDesign, MoveStart, SobolStart
 from surefoot.policy.surrogate import Surrogate
+from surefoot.policy.treated import TreatedRows
 from surefoot.policy.view import View
 
 __all__ = ["ModelOptions", "ModelPolicy"]
@@ -102,6 +104,9 @@ class ModelPolicy(Policy):
     valued: ClassVar[tuple[str, ...]] = ("gp",)
     doubts: ClassVar[bool] = False
     """Whether it takes a second look where its rule has stalled, with an automatic belief of version 2."""
+    treats: ClassVar[bool] = False
+    """Whether its question has the same answer on every increasing scale of the values, so that an automatic belief of
+    version 2 may choose one and leave outliers out (:mod:`surefoot.policy.treated`)."""
     rule: Rule
     width: Width | None = None
     """How many standard deviations the bounds of the rule are wide, where it has bounds."""
@@ -131,6 +136,9 @@ class ModelPolicy(Policy):
             believed = believed.refit(believed.every, large=LARGE)
             reported = GP.automatic(domain, version=2)
         self.surrogate = Surrogate(self.trials, believed, self.stream, reported=reported)
+        if self.treats and self.automatic >= 2 and not domain.travels:
+            self.surrogate.rows = TreatedRows(self.surrogate)
+        self._noticed: set[int] = set()  # outliers that a warning has named
         takes = self.doubts and self.automatic >= 2 and not domain.travels
         self.second_look = SecondLook() if takes else None
         self._until = 0  # the number of queries when the present ask is done
@@ -162,6 +170,10 @@ class ModelPolicy(Policy):
         first = self.start.propose(view)
         if first is not None:
             return first
+        self._warn()
+        doubtful = self.surrogate.rows.unconfirmed() if self.repeats else None
+        if doubtful is not None:
+            return Proposal(doubtful, note={"again": True})
         return self.rule.propose(view) if self.second_look is None else self.second_look.propose(view, self.rule)
 
     def _blocked(self, *, sparing: bool = False) -> list[Place]:
@@ -214,7 +226,45 @@ class ModelPolicy(Policy):
             raise NotSupported(f"the belief of {type(self).__name__} cannot be asked about a time")
         if self.clock is not None:
             self.clock.speak_of(time)
-        return self.surrogate.posterior()
+        return self.surrogate.rows.in_units(self.surrogate.posterior())
+
+    @property
+    def outliers(self) -> list[Observation]:
+        """Measurements that the others do not support, and that the belief leaves out for now.
+
+        A second measurement of the same point that agrees with one of them brings it back.
+
+        >>> from surefoot import Box, GPUCB
+        >>> policy = GPUCB(Box([(0.0, 1.0)]), seed=0)
+        >>> for x in np.linspace(0.0, 1.0, 10):
+        ...     policy.tell([x], 1e6 if x == 1.0 else x)
+        >>> [o.value for o in policy.outliers]
+        [1000000.0]
+        """
+        measured = [o for o in self.history if not o.failed]
+        return [measured[row] for row in self.surrogate.rows.outliers]
+
+    def _left_out(self) -> str:
+        """Which measurements are left out, in words; empty where none is."""
+        rows = self.surrogate.rows.outliers
+        if not rows:
+            return ""
+        measured = [(i, o) for i, o in enumerate(self.trials.observations) if not o.failed]
+        names = [
+            f"measurement {i + 1}" if o.id is None else f"trial {o.id}" for i, o in (measured[row] for row in rows)
+        ]
+        return f"{', '.join(names)} left out as {'an outlier' if len(rows) == 1 else 'outliers'}"
+
+    def _warn(self) -> None:
+        """Say once of every outlier that it is left out."""
+        rows = set(self.surrogate.rows.outliers)
+        if rows - self._noticed:
+            self._noticed |= rows
+            warnings.warn(
+                f"{self._left_out()}: the other measurements do not support it. If a value is right, measure its "
+                "point again: a second one like it is believed. If it stands for a failed run, tell None instead",
+                stacklevel=4,
+            )
 
     def inputs(self, points: Array) -> Array:
         """Return what the belief sees of points (n, d): their encoding, for runs of many epochs with the last one."""
@@ -234,14 +284,15 @@ class ModelPolicy(Policy):
         >>> bool(low < 1.0 < high)
         True
         """
-        return self.surrogate.averaged()
+        return self.surrogate.rows.in_units(self.surrogate.averaged())
 
     def _recommend(self) -> Recommendation:
+        self._warn()
         return self._most_promising(self.trials.data()[0], "highest posterior mean among measured points")
 
     def _most_promising(self, X: Array, rule: str) -> Recommendation:
         """The point of X (n, d) with the highest posterior mean."""
-        belief, E = self.averaged(), self.surrogate.rows.encode(X)
+        belief, E = self.surrogate.averaged(), self.surrogate.rows.encode(X)
         mean, std = belief.predict(E)
         if self.surrogate.reported is None:
             return self._highest(X, mean, std, rule, noise=belief.noise_level)
@@ -250,25 +301,24 @@ class ModelPolicy(Policy):
         low, high = 0.5 - 0.5 * self.confidence, 0.5 + 0.5 * self.confidence
         lower, upper = float(belief.quantile(at, low)[0]) - luck, float(belief.quantile(at, high)[0])
         least, most = (float(belief.quantile(at, level, noise=math.nan)[0]) for level in (low, high))
-        fields = {"mean": float(mean[best]), "lower": lower, "upper": upper, "confidence": self.confidence}
-        return self._recommendation(X[best], **fields, next_lower=least - luck, next_upper=most, rule=rule)
+        return self._answer(X[best], [float(mean[best]), lower, upper, least - luck, most], rule)
 
     def _highest(self, X: Array, mean: Array, std: Array, rule: str, noise: float | None = None) -> Recommendation:
-        """The point of X (n, d) with the highest of these means, and its bounds."""
+        """The point of X (n, d) with the highest of these means, as the belief sees values, and its bounds."""
         best = int(np.argmax(mean))
         middle, width = float(mean[best]), float(ndtri(0.5 + 0.5 * self.confidence))
         half = float(width * std[best])
         wide = None if noise is None else width * math.sqrt(float(std[best]) ** 2 + noise)
-        return self._recommendation(
-            X[best],
-            mean=middle,
-            lower=middle - half,
-            upper=middle + half,
-            confidence=self.confidence,
-            next_lower=None if wide is None else middle - wide,
-            next_upper=None if wide is None else middle + wide,
-            rule=rule,
-        )
+        following = [] if wide is None else [middle - wide, middle + wide]
+        return self._answer(X[best], [middle, middle - half, middle + half, *following], rule)
+
+    def _answer(self, x: Array, values: list[float], rule: str) -> Recommendation:
+        """The answer from mean and bounds as the belief sees values, those of the next measurement last if at all."""
+        mean, lower, upper, *following = (float(value) for value in self.surrogate.rows.told(values))
+        least, most = following or (None, None)
+        rule = "; ".join(filter(None, [rule, self._left_out()]))
+        fields = {"mean": mean, "lower": lower, "upper": upper, "confidence": self.confidence}
+        return self._recommendation(x, **fields, next_lower=least, next_upper=most, rule=rule)
 
     def _cache(self) -> dict[str, Any]:
         return self.surrogate.cache()

@@ -35,6 +35,7 @@ from surefoot.domain import Box, Candidates, Domain, Paths, Space
 from surefoot.policy.acquisition import Acquisition
 from surefoot.policy.base import ModelOptions, ModelPolicy
 from surefoot.policy.rule import Pointwise
+from surefoot.policy.surrogate import Rows
 from surefoot.policy.view import View
 
 __all__ = [
@@ -185,10 +186,13 @@ class ExpectedImprovement(ModelPolicy):
 
     domains = (Box, Candidates, Space, Paths)
     doubts = True
+    treats = True
 
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
         self.margin = not_negative(margin, "margin")
+        if self.margin:  # it is in the units of the values
+            self.surrogate.rows = Rows(self.trials)
         self.rule = Improvement(LogImprovement, self.margin, pending=self.automatic >= 2)
 
 
@@ -214,8 +218,11 @@ class ProbabilityOfImprovement(ModelPolicy):
 
     domains = (Box, Candidates, Space, Paths)
     doubts = True
+    treats = True
 
     def __init__(self, domain: Domain, *, margin: float = 0.0, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)
         self.margin = not_negative(margin, "margin")
+        if self.margin:  # it is in the units of the values
+            self.surrogate.rows = Rows(self.trials)
         self.rule = Improvement(LogProbability, self.margin, pending=self.automatic >= 2)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from surefoot.belief.average import averaged
 from surefoot.belief.gp import GP
@@ -125,6 +125,23 @@ class Rows:
     def waiting(self) -> list[Any]:
         """Return the points whose value is not known, pending or failed, as a belief names them."""
         return self.named(self.trials.unknown)
+
+    def told(self, values: ArrayLike) -> Array:
+        """Return values as people see them, from values as the belief sees them."""
+        return np.asarray(values, dtype=np.float64)
+
+    def in_units(self, posterior: Posterior) -> Posterior:
+        """Return a belief in the units in which values were told."""
+        return posterior
+
+    @property
+    def outliers(self) -> list[int]:
+        """Rows whose values the belief in use does not believe."""
+        return []
+
+    def unconfirmed(self) -> Array | None:
+        """Return a point (d,) that would be the best one if its value were believed, and was measured once; or None."""
+        return None
 
     def named(self, places: Sequence[Place]) -> list[Any]:
         """Return points, given with their rows where listed, as a belief names them."""

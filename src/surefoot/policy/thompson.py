@@ -110,6 +110,7 @@ class ThompsonSampling(ModelPolicy):
     """
 
     doubts = True
+    treats = True
 
     def __init__(self, domain: Domain, *, features: int = 1024, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)

@@ -74,6 +74,7 @@ class GPUCB(ModelPolicy):
 
     domains = (Box, Candidates, Space, Paths)
     doubts = True
+    treats = True
 
     def __init__(self, domain: Domain, *, width: Width | None = None, **options: Unpack[ModelOptions]) -> None:
         super().__init__(domain, **options)

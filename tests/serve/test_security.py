@@ -76,6 +76,8 @@ ROUTES = [
     ("POST", "/studies/ID/tell-many"),
     ("POST", "/studies/ID/report"),
     ("POST", "/studies/ID/cancel"),
+    ("POST", "/studies/ID/renew"),
+    ("GET", "/studies/ID/leases"),
     ("POST", "/studies/ID/close"),
     ("GET", "/studies/ID/recommend"),
     ("GET", "/studies/ID/trace"),
@@ -99,6 +101,7 @@ BODIES = {
     "tell-many": {"tells": [{"query": 0, "value": 1.0}]},
     "report": {"query": 0, "step": 1, "value": 1.0},
     "cancel": {"query": 0},
+    "renew": {"queries": [0]},
     "chunks/0": {"rows": "AAAAAAAA8D8="},
     "start": {"release": {}, "sha256": "0" * 64},
     "answer": {"step": 0, "value": 1.0},
@@ -128,7 +131,7 @@ class TestTokens:
                 "/api/v1" + path.replace("ID", "{run}" if "outs" in path else "{id}").replace("chunks/0", "chunks/{k}"),
             )
             for method, path in ROUTES
-        } | {("GET", "/api/v1/health")} == known
+        } | {("GET", "/api/v1/health"), ("GET", "/api/v1/ready")} == known
 
     @pytest.mark.parametrize(
         "header", [None, "Bearer", "Bearer sf_0000000000000000_" + "A" * 43, "Basic dXNlcjpwYXNz", "Bearer \xff\xfe"]

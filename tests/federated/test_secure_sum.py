@@ -99,9 +99,20 @@ def test_fewer_shares_fit_every_secret():
     shares = shamir.split(bytes(32), threshold=3, holders=[0, 1, 2])
     known = {1: int.from_bytes(shares[0], "big"), 2: int.from_bytes(shares[1], "big")}
     for other in (1, 2**255, 2**256 - 1):
-        third = shamir._at({0: other, **known}, 3)
+        # The polynomial through (0, other) and the two known points, at 3: other - 3 f(1) + 3 f(2).
+        third = (other - 3 * known[1] + 3 * known[2]) % shamir.PRIME
         made = {0: shares[0], 1: shares[1], 2: third.to_bytes(33, "big")}
         assert int.from_bytes(shamir.join(made, threshold=3), "big") == other
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.integers(1, 5), st.integers(1, 4), st.integers(0, 8))
+def test_one_wrong_share_among_more_than_are_needed_is_noticed(threshold, more, which):
+    shares = shamir.split(bytes(range(32)), threshold=threshold, holders=range(threshold + more))
+    which %= threshold + more
+    changed = (int.from_bytes(shares[which], "big") + 1) % shamir.PRIME
+    with pytest.raises(ValueError, match="not of one secret"):
+        shamir.join({**shares, which: changed.to_bytes(33, "big")}, threshold=threshold)
 
 
 @pytest.mark.parametrize("share", [b"", bytes(32), b"\xff" * 33])

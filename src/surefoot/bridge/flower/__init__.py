@@ -23,6 +23,17 @@ if importlib.util.find_spec("flwr") is None:
 
 from surefoot.bridge.flower.accountant import SurefootAccountant
 from surefoot.bridge.flower.client import FederationClient, client_app
+from surefoot.bridge.flower.secure import SecureClient, SecureServer, secure_client_app, secure_server_app
 from surefoot.bridge.flower.server import FederationServer, server_app
 
-__all__ = ["FederationClient", "FederationServer", "SurefootAccountant", "client_app", "server_app"]
+__all__ = [
+    "FederationClient",
+    "FederationServer",
+    "SecureClient",
+    "SecureServer",
+    "SurefootAccountant",
+    "client_app",
+    "secure_client_app",
+    "secure_server_app",
+    "server_app",
+]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 __all__ = ["PRIME", "join", "split"]
 
@@ -64,21 +65,50 @@ def join(shares: Mapping[int, bytes], *, threshold: int) -> bytes:
         if len(share) != SHARE or (value := int.from_bytes(share, "big")) >= PRIME:
             raise ValueError(f"the share of holder {name} is none")
         points[name + 1] = value
-    first = dict(list(points.items())[:threshold])
-    secret = _at(first, 0)
-    if any(_at(first, z) != points[z] for z in points.keys() - first.keys()) or secret >= 2 ** (8 * SECRET):
+    at = tuple(points)
+    first = at[:threshold]
+    secret = sum(points[z] * weight for z, weight in zip(first, _at_zero(first), strict=True)) % PRIME
+    if not _agree(points, threshold) or secret >= 2 ** (8 * SECRET):
         raise ValueError("these shares are not of one secret")
     return secret.to_bytes(SECRET, "big")
 
 
-def _at(points: Mapping[int, int], z: int) -> int:
-    """The value at z of the polynomial through the points."""
+def _agree(points: Mapping[int, int], threshold: int) -> bool:
+    """Whether all points lie on one polynomial of degree below the threshold.
+
+    If they do, Σ f(z) r(z) Π_{m ≠ z} 1/(z − m) = 0 for every polynomial r of degree below their number less the
+    threshold; if not, it is so for a random one with a chance of 1/p.
+    """
+    more = len(points) - threshold
+    if not more:
+        return True
+    coefficients = [secrets.randbelow(PRIME) for _ in range(more)]
     total = 0
-    for j, value in points.items():
-        above, below = 1, 1
-        for m in points:
+    for (z, value), below in zip(points.items(), _below(tuple(points)), strict=True):
+        test = 0
+        for coefficient in coefficients:
+            test = (test * z + coefficient) % PRIME
+        total += value * test * below
+    return total % PRIME == 0
+
+
+@lru_cache(maxsize=4)
+def _below(at: tuple[int, ...]) -> tuple[int, ...]:
+    """Π_{m ≠ j} 1/(z_j − z_m) for each j; the same holders open many secrets."""
+    made = []
+    for j in at:
+        product = 1
+        for m in at:
             if m != j:
-                above = above * (z - m) % PRIME
-                below = below * (j - m) % PRIME
-        total += value * above * pow(below, -1, PRIME)
-    return total % PRIME
+                product = product * (j - m) % PRIME
+        made.append(pow(product, -1, PRIME))
+    return tuple(made)
+
+
+@lru_cache(maxsize=4)
+def _at_zero(at: tuple[int, ...]) -> tuple[int, ...]:
+    """Π_{m ≠ j} z_m/(z_m − z_j) for each j."""
+    product = 1
+    for z in at:
+        product = product * -z % PRIME
+    return tuple(product * pow(-j, -1, PRIME) * below % PRIME for j, below in zip(at, _below(at), strict=True))

@@ -131,3 +131,9 @@ def test_what_only_reads_as_numbers_is_refused(vector):
 def test_a_round_that_no_federation_reaches_is_refused():
     with pytest.raises(ValueError, match="no federation has"):
         message(round=10**30)
+
+
+def test_a_message_of_a_newer_schema_is_refused():
+    wire = Message(agent=2, round=0, features="ab" * 32, vector=[0.5, -1.0]).to_wire()
+    with pytest.raises(ValueError, match="newer than the 1 this release"):
+        Message.from_wire({**wire, "schema": 2})

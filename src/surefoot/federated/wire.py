@@ -41,7 +41,7 @@ class Wire:
         """Read what was sent; anything missing, unknown or malformed is a ``ValueError``."""
         if not isinstance(data, Mapping):
             raise ValueError(f"a {cls.kind} on the wire is a mapping, got {type(data).__name__}")
-        check_schema(dict(data), cls.kind)
+        check_schema(dict(data), cls.kind, SCHEMA)
         if data.get("kind") != cls.kind:
             raise ValueError(f"this is not a {cls.kind} but {data.get('kind')!r}")
         content = {key: value for key, value in data.items() if key not in ("schema", "kind")}

@@ -70,8 +70,8 @@ def loads(text: str) -> Any:
         raise ValueError("this is nested too deeply") from None
 
 
-def check_schema(data: Any, what: str) -> None:
-    """Refuse a format newer than this release, or none at all.
+def check_schema(data: Any, what: str, newest: int = SCHEMA) -> None:
+    """Refuse a format newer than this release, or none at all; ``newest`` is that of what is read.
 
     >>> check_schema({"schema": 99}, "journal")
     Traceback (most recent call last):
@@ -81,9 +81,9 @@ def check_schema(data: Any, what: str) -> None:
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
         raise ValueError(f"this is not a surefoot {what}: it has no schema number")
-    if schema > SCHEMA:
+    if schema > newest:
         raise ValueError(
-            f"this {what} has schema {schema}, newer than the {SCHEMA} this release of surefoot reads; "
+            f"this {what} has schema {schema}, newer than the {newest} this release of surefoot reads; "
             "please upgrade surefoot"
         )
 

@@ -265,7 +265,7 @@ def read(data: Mapping[str, Any]) -> Message:
 
 def _fields(data: Mapping[str, Any], kind: str, types: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a message: exactly these, of these types."""
-    check_schema(data, "message")
+    check_schema(data, "message", SCHEMA)
     if data.get("message") != kind:
         raise ValueError(f"this is not a message {kind!r}, but {data.get('message')!r}")
     names, wanted = set(data) - {"schema", "message"}, set(types)

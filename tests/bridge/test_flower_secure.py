@@ -71,7 +71,8 @@ def place(tmp_path):
 
 def released(folder):
     events = Journal(folder / "server" / "sums.jsonl").read()[1]
-    return {e["broadcast"]["round"]: np.array(e["broadcast"]["vectors"]) for e in events if e["event"] == "released"}
+    told = [event["broadcast"] for event in events if event["event"] == "released"]
+    return {one["round"]: np.array(one["vectors"]) for one in told if one["silence"] is None}
 
 
 def steps_of(plan, folder, number, round):
@@ -119,7 +120,7 @@ def test_with_four_gone_the_round_is_lost_and_the_next_one_is_not(place):
 
 
 def test_sums_with_noise_are_charged_and_end_with_the_budget(place):
-    plan = SumPlan(FEATURES, agents=4, threshold=3, rounds=4, noise_multiplier=5.0)
+    plan = SumPlan(FEATURES, agents=4, threshold=3, rounds=5, noise_multiplier=5.0)
 
     def ledger(folder):
         return Ledger(epsilon=1.5, delta=1e-5, method="rdp", path=folder / "ledger.jsonl")
@@ -127,6 +128,9 @@ def test_sums_with_noise_are_charged_and_end_with_the_budget(place):
     place(plan, agents=4, ledger=ledger)
     charges = Journal(place.folder / "server" / "ledger.jsonl").read()[1]
     assert [line["note"]["round"] for line in charges] == sorted(released(place.folder)) == [0, 1, 2]
+    for number in range(4):  # and everybody went on alone
+        kinds = [event["event"] for event in Journal(place.folder / "nodes" / f"agent-{number}.jsonl").read()[1]]
+        assert kinds.count("told") == 2 + 5
     with pytest.raises(ValueError, match="give a ledger"):
         SecureServer(plan, ROSTER[:4])
 

@@ -232,6 +232,9 @@ class SecureServer:
                 for round in range(max(begun, default=-1) + 1, self.plan.rounds):
                     self._wait(grid)
                     journal.append({"event": "begun", "round": round})
+                    if broadcast is not None and broadcast.silence is not None:  # agents go on alone
+                        self._ask(grid, round, LAST, dict.fromkeys(grid.get_node_ids(), broadcast.to_wire()))
+                        continue
                     made = self._sum(grid, round, broadcast, ledger)
                     if made is not None:
                         broadcast = made
@@ -268,7 +271,7 @@ class SecureServer:
                 asked = {node_of[party]: _json(content) for party, content in server.advance().items()}
         except BudgetSpent:
             _log.info("round %d: the privacy budget is spent; agents go on alone", round)
-            return None
+            return Broadcast(round, self.plan.features.hash, self.plan.parts.parts, silence="budget")
         except Aborted as reason:
             _log.warning("round %d is lost: %s", round, reason)
             return None

@@ -100,7 +100,8 @@ $(FLOWER)/.flower: pyproject.toml constraints-flower.txt
 
 test-flower: $(FLOWER)/.flower ## the bridge to Flower, with real federations on loopback, three minutes
 	$(ONE_THREAD) $(FLOWER)/bin/pytest -q $(COVER) tests/bridge/test_flower_accountant.py tests/bridge/test_flower_rounds.py \
-	  tests/bridge/test_flower_federation.py tests/bridge/test_flower_secure.py src/surefoot/bridge/flower
+	  tests/bridge/test_flower_federation.py tests/bridge/test_flower_secure.py \
+	  tests/bridge/test_flower_secure_federation.py src/surefoot/bridge/flower
 
 # The result is committed.
 web: ## the page of the service, built into the package; needs Node 20 or newer

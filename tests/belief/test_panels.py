@@ -114,8 +114,12 @@ def test_a_policy_with_very_many_measurements_resumes_bit_for_bit(monkeypatch):
         query = policy.ask()
         policy.tell(query, float(np.sin(5.0 * query.x).sum()))
     again = Policy.from_state(json.loads(json.dumps(policy.state())))
-    assert isinstance(policy.posterior(), PanelPosterior)
+    assert isinstance(policy.surrogate.posterior(), PanelPosterior)
     assert again.ask() == policy.ask()
+    best, known, X = policy.recommend(), policy.averaged(), policy.trials.data()[0]
+    np.testing.assert_array_equal(best.x, X[np.argmax(known.mean(X))])
+    assert best.mean == pytest.approx(known.mean(X).max(), rel=1e-9)
+    assert best.upper == pytest.approx(known.quantile(best.x[None], 0.975)[0], rel=1e-9)
     assert again.surrogate.due(303) == 300  # nine new measurements are waited for
 
 

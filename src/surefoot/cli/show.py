@@ -284,6 +284,8 @@ def answer(view: RunView) -> list[Text]:
     expected = "" if best.mean is None else f"expect {number(best.mean, digits)}"
     if best.lower is not None and best.upper is not None:
         expected += f", between {number(best.lower, digits)} and {number(best.upper, digits)}"
+        if best.confidence is not None:
+            expected += f" without noise, {100 * best.confidence:g} % sure"
     rule = f"({best.rule})" if best.rule else ""
     return [Text("Recommended", style="bold"), Text(point, style="green"), Text(f"{expected} {rule}".strip())]
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from surefoot.loop.journal import write_atomically
 from surefoot.loop.policy import Policy
-from surefoot.loop.types import LevelSet
+from surefoot.loop.types import LevelSet, Recommendation
 from surefoot.optimizer import Result
 from surefoot.report import levels, plots
 from surefoot.report.html import definitions, document, grid, section, table, tiles
@@ -125,13 +125,24 @@ def _answer(view: RunView, label: str) -> str:
     if answer.mean is not None:
         digits = view.digits()
         note = f"Expected {label}: {number(answer.mean, digits)}" + (
-            f", between {number(answer.lower, digits)} and {number(answer.upper, digits)}. "
+            f", between {number(answer.lower, digits)} and {number(answer.upper, digits)}{_sure(answer, digits)}. "
             if answer.lower is not None and answer.upper is not None
             else ". "
         )
         note += f"Rule: {answer.rule}."
     point = tiles({**chosen, **{name: _value(value) for name, value in named.items()}}, False)
     return section("Recommended", f'{point}\n<p class="muted">{escape(note)}</p>')
+
+
+def _sure(answer: Recommendation, digits: int) -> str:
+    """What the bounds of an answer are: their level, and those of the next measurement where they are known."""
+    if answer.confidence is None:
+        return ""
+    level = f" without noise ({100 * answer.confidence:g} %)"
+    if answer.next_lower is None or answer.next_upper is None:
+        return level
+    low, high = number(answer.next_lower, digits), number(answer.next_upper, digits)
+    return f"{level}; the next measurement between {low} and {high}"
 
 
 # -- pictures --------------------------------------------------------------------------------------------------------

@@ -34,7 +34,11 @@ def test_version(words, monkeypatch, capsys):
 
 COMMANDS = [
     "which",
+    "suggest",
+    "space",
     "tune",
+    "ask",
+    "tell",
     "show",
     "select",
     "attack",
@@ -47,7 +51,7 @@ COMMANDS = [
     "reproduce",
     "evidence",
 ]
-OURS = ("which", "tune", "show", "select", "attack", "audit", "curate", "demo", "worker")
+OURS = ("which", "suggest", "space", "tune", "ask", "tell", "show", "select", "attack", "audit", "curate", "demo", "worker")
 BODIES = [
     *(f"surefoot.cli.{name}.command.callback" for name in OURS),
     *(f"surefoot.cli.federate.{name}" for name in ("federate", "plan", "start_flower")),

@@ -45,7 +45,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "domain.unknown": ["AroundEstimate", "UnknownParameters"],
         "belief.kernels": ["SE", "Linear", "Matern", "RationalQuadratic"],
         "belief.gp": ["GP"],
-        "loop.types": ["FAILED", "Advice", "LevelSet", "Outcome", "Query", "Recommendation"],
+        "loop.types": ["FAILED", "Advice", "LevelSet", "Outcome", "Prediction", "Query", "Recommendation"],
         "errors": [
             "BudgetSpent",
             "Exhausted",
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from surefoot.loop.policy import Policy
     from surefoot.loop.record import load
     from surefoot.loop.registry import policy_named, policy_names
-    from surefoot.loop.types import FAILED, Advice, LevelSet, Outcome, Query, Recommendation
+    from surefoot.loop.types import FAILED, Advice, LevelSet, Outcome, Prediction, Query, Recommendation
     from surefoot.optimizer import Result, optimize
     from surefoot.policy.batch.gp_ucb_pe import DBGPUCB, GPUCBPE
     from surefoot.policy.batch.penalization import LocalPenalization

@@ -163,7 +163,7 @@ def completed(words: str, shell: dict[str, str]) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="Bash is not here")
 def test_bash_completes(shell):
-    assert completed("t", shell) == ["tune", "token"]
+    assert completed("t", shell) == ["tune", "tell", "token"]
     assert completed("tune --tr", shell) == ["--trials", "--transfer"]
     assert completed("token re", shell) == ["revoke"]
     assert completed("tune objective.py:f --direction m", shell) == ["maximize", "minimize"]

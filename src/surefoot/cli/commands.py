@@ -28,7 +28,11 @@ __all__ = ["Commands", "main"]
 
 COMMANDS = {
     "which": "Find the class that fits a problem.",
+    "suggest": "Suggest the next points from a table.",
+    "space": "Write a first space for a table.",
     "tune": "Find good parameters of a Python function.",
+    "ask": "Ask a study for the next points.",
+    "tell": "Tell a study what was measured.",
     "show": "Look at a journal.",
     "select": "Choose rows that serve although some are lost.",
     "attack": "Test how robust a classifier is.",
@@ -57,7 +61,7 @@ class Commands(click.Group):
 
     >>> context = click.Context(app)
     >>> app.list_commands(context)[:2], app.get_command(context, "tune").name, app.get_command(context, "tuna")
-    (['which', 'tune'], 'tune', None)
+    (['which', 'suggest'], 'tune', None)
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -25,6 +25,7 @@ Space(depth=Int(1, 9))
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surefoot.domain.base import Array, Domain, Found, readonly
+from surefoot.domain.cells import first_space, read_cells
 from surefoot.domain.design import unit_design
 from surefoot.domain.parameter import Choice, Float, Int, Parameter, parameter_from_dict
 from surefoot.domain.search import maximize
@@ -75,6 +77,24 @@ class Space(Domain):
         self._upper = readonly(np.repeat([0.0 if p.size == 1 else 1.0 for p in self.parameters.values()], widths))
         self._continuous = np.repeat([isinstance(p, Float) for p in self.parameters.values()], widths)
         self._ordered = np.repeat([not isinstance(p, Choice) for p in self.parameters.values()], widths)
+
+    @classmethod
+    def read_csv(cls, path: str | os.PathLike[str], target: str | None = None) -> Self:
+        """Return a first space for the columns of a CSV file: one parameter for each that varies.
+
+        Bounds are those of the table, yours to widen; ``target`` is the column of results, which is no parameter (by
+        default a column with such a name, or the last one of numbers). :func:`surefoot.domain.cells.first_space` says
+        what is left out.
+
+        >>> import tempfile
+        >>> file = tempfile.mktemp(suffix=".csv")
+        >>> with open(file, "w") as out:
+        ...     _ = out.write("heat,solvent,yield\\n30,water,0.61\\n55.5,acetone,0.7\\n")
+        >>> Space.read_csv(file, target="yield")
+        Space(heat=Float(30.0, 55.5), solvent=Choice(['water', 'acetone']))
+        """
+        sheet = read_cells(path)
+        return cls(first_space(sheet.columns, sheet.rows, target).parameters)
 
     @property
     def lower(self) -> Array:

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surefoot.domain import Domain
 from surefoot.loop.types import Outcome, Query
 
-__all__ = ["as_outcome", "asked", "outcome_fields", "outcome_from", "query_from", "timeless"]
+__all__ = ["as_outcome", "asked", "outcome_fields", "outcome_from", "query_from", "stops_of", "timeless"]
 
 
 def as_outcome(value: Any, stops: int | None = None) -> Outcome:
@@ -40,6 +41,15 @@ def as_outcome(value: Any, stops: int | None = None) -> Outcome:
     if array.size != 1 or array.dtype.kind not in "fiub":
         raise TypeError(f"a value must be a number, an Outcome, or None for a failed run; got {value!r}")
     return Outcome(float(array.reshape(())))
+
+
+def stops_of(x: NDArray[np.float64]) -> int | None:
+    """Return how many values are told for a point or a move: None for the one of a point.
+
+    >>> stops_of(np.zeros(2)), stops_of(np.zeros((3, 2)))
+    (None, 3)
+    """
+    return len(x) if x.ndim == 2 else None
 
 
 def _of_move(value: Any, stops: int) -> Outcome:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from surefoot.domain import Domain
-from surefoot.errors import NotSupported
+import numpy as np
+
+from surefoot.domain import Domain, Space
+from surefoot.domain.cells import value_in
+from surefoot.domain.held import Held
+from surefoot.errors import NotSupported, PendingQuery
 from surefoot.loop.journal import Journal
 
-__all__ = ["Options", "check_domain"]
+if TYPE_CHECKING:
+    from surefoot.loop.policy import Policy
+    from surefoot.loop.types import Query
+
+__all__ = ["Options", "asked_for", "check_domain", "held", "keeps"]
 
 
 class Options(TypedDict, total=False):
@@ -45,3 +54,53 @@ def check_domain(domain: Any, allowed: tuple[type[Domain], ...], who: str) -> No
         if not isinstance(domain, Domain):
             raise TypeError(f"{who} needs a domain ({names}), got {type(domain).__name__}")
         raise NotSupported(f"{who} works on {names}, not on {type(domain).__name__}")
+
+
+def asked_for(policy: Policy, n: Any, context: Mapping[str, Any]) -> int:
+    """Return how many queries are asked for, or refuse what a policy does not declare.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> asked_for(RandomSearch(Box.unit(1)), None, {})
+    1
+    """
+    who = type(policy).__name__
+    if unknown := [name for name in context if name not in policy.context]:
+        known = f"takes {', '.join(policy.context)}" if policy.context else "takes no context"
+        raise NotSupported(f"{who}.ask() {known}, not {unknown[0]!r}")
+    if n is not None and (not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1):
+        raise ValueError(f"ask(n) needs a positive whole number, got {n!r}")
+    count = 1 if n is None else int(n)
+    alone = not policy.parallel or policy.domain.travels  # a vehicle is at one place at a time
+    if alone and (policy.pending or count > 1):
+        waiting = f"tell or cancel query {policy.pending[0].id} first" if policy.pending else "ask for one at a time"
+        raise PendingQuery(f"{who} chooses one point at a time; {waiting}")
+    return count
+
+
+def held(domain: Domain, fixed: Mapping[str, Any]) -> Held:
+    """Return the part of a space in which some parameters have the given values.
+
+    >>> from surefoot.domain import Float
+    >>> held(Space(rate=Float(0.0, 1.0), heat=Float(0.0, 9.0)), {"heat": 3}).sample(1, np.random.default_rng(0))[0, 1]
+    np.float64(3.0)
+    """
+    if not isinstance(domain, Space):
+        raise NotSupported(f"only parameters of a Space can be fixed; this is a {type(domain).__name__}")
+    values = {}
+    for name, given in fixed.items():
+        if name not in domain.parameters:
+            raise ValueError(f"unknown parameter {name!r}; known are {domain.names}")
+        try:
+            values[name] = domain.parameters[name].number(value_in(domain.parameters[name], given))
+        except ValueError as error:
+            raise ValueError(f"fixed {name} = {given!r} {error}") from None
+    return Held(domain, values)
+
+
+def keeps(policy: Policy, query: Query, fixed: Mapping[str, Any] | None) -> None:
+    """Refuse a query that does not have the values it should: not every rule can keep some."""
+    if fixed is None:
+        return
+    part = held(policy.domain, fixed)
+    if not part.contains(query.x[None])[0]:
+        raise NotSupported(f"{type(policy).__name__} cannot keep parameters fixed")

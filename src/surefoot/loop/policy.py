@@ -35,14 +35,15 @@ from numpy.typing import NDArray
 
 from surefoot.arguments import one_of, whole
 from surefoot.domain import Box, Candidates, Domain, Space
-from surefoot.errors import NoData, NotSupported, PendingQuery
+from surefoot.errors import NoData, NotSupported
+from surefoot.loop import table
 from surefoot.loop.clock import Clock
 from surefoot.loop.direction import DIRECTIONS, turned
 from surefoot.loop.durable import uninterrupted
-from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from
+from surefoot.loop.events import as_outcome, asked, outcome_fields, outcome_from, query_from, stops_of
 from surefoot.loop.journal import Journal
 from surefoot.loop.journey import Journey
-from surefoot.loop.options import Options, check_domain
+from surefoot.loop.options import Options, asked_for, check_domain, held, keeps
 from surefoot.loop.record import Record
 from surefoot.loop.trials import Place, Trials
 from surefoot.loop.types import Advice, Observation, Outcome, Proposal, Query, Recommendation
@@ -207,6 +208,8 @@ class Policy(Record):
     def ask(self, n: int | None = None, **context: Any) -> Query | list[Query]:
         """Return the next query, or a list of ``n`` queries chosen one after the other.
 
+        ``fixed`` names parameters of a ``Space`` that keep a value this time: ``ask(fixed={"solvent": "water"})``.
+
         Raises
         ------
         PendingQuery
@@ -214,25 +217,17 @@ class Policy(Record):
         Exhausted
             Every admissible point is pending and spared (or measured, with ``repeats=False``).
         """
-        unknown = [name for name in context if name not in self.context]
-        if unknown:
-            known = f"takes {', '.join(self.context)}" if self.context else "takes no context"
-            raise NotSupported(f"{type(self).__name__}.ask() {known}, not {unknown[0]!r}")
-        if n is not None and (not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1):
-            raise ValueError(f"ask(n) needs a positive whole number, got {n!r}")
-        count = 1 if n is None else int(n)
-        alone = not self.parallel or self.domain.travels  # a vehicle is at one place at a time
-        if alone and (self._pending or count > 1):
-            waiting = (
-                f"tell or cancel query {next(iter(self._pending))} first" if self._pending else "ask for one at a time"
-            )
-            raise PendingQuery(f"{type(self).__name__} chooses one point at a time; {waiting}")
+        fixed = context.pop("fixed", None)
+        count = asked_for(self, n, context)
+        if fixed is not None:
+            context["fixed"] = held(self.domain, fixed)
         self._begin(count)
         before, written = len(self._queries), len(self._events)
         try:
             for _ in range(count):
                 given = context if self.clock is None else self.clock.dated(context)
                 query = self.trials.query_of(self._choose(len(self._queries), given), given)
+                keeps(self, query, fixed)
                 self._queries.append(query)
                 self._pending[query.id] = query
             queries = self._queries[before:]
@@ -249,10 +244,14 @@ class Policy(Record):
     def _begin(self, count: int) -> None:
         """Prepare for the choice of ``count`` queries; for policies that choose these together."""
 
+    expect = table.expect
+
     # -- telling -----------------------------------------------------------------------------------------------------
 
     def tell(self, query: Query | int | Point, value: Any = OMITTED) -> None:
         """Tell the outcome of a query, of a query id, or of any point of the domain (warm start).
+
+        A whole table, as a data frame or a list of dicts, may stand alone (:meth:`tell_table`).
 
         A point that is pending closes its query, the oldest one where several wait there.
 
@@ -262,7 +261,9 @@ class Policy(Record):
         """
         if isinstance(query, (Query, int, np.integer)):
             known = self._find(query)
-            outcome = self._facing(self.trials.last(known)) if value is OMITTED else as_outcome(value, _stops(known.x))
+            if value is OMITTED:
+                value = self._facing(self.trials.last(known))
+            outcome = as_outcome(value, stops_of(known.x))
             if known.id in self._told:
                 before = self._facing(self._told[known.id])
                 if before != outcome:
@@ -273,13 +274,16 @@ class Policy(Record):
                 self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
                 self._apply_told(known.id, known.x, known.index, self._facing(outcome))
             return
+        if value is OMITTED and table.is_table(query):
+            self.tell_table(query)
+            return
         x = self.domain.validate(query)
         if (waiting := self.trials.waiting_at(x)) is not None:
             self.tell(waiting, value)
             return
         if value is OMITTED:
             raise ValueError("a point that was not asked for needs a value")
-        outcome = as_outcome(value, _stops(x))
+        outcome = as_outcome(value, stops_of(x))
         self._check_outcome(None, outcome)
         with uninterrupted():
             self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
@@ -296,13 +300,7 @@ class Policy(Record):
             self.clock.hear(self._observations[-1])
 
     def _find(self, query: Query | int | np.integer[Any]) -> Query:
-        id = query.id if isinstance(query, Query) else int(query)
-        if not 0 <= id < len(self._queries):
-            raise ValueError(f"query {id} was not asked by this policy (it has asked {len(self._queries)})")
-        known = self._queries[id]
-        if isinstance(query, Query) and not np.array_equal(known.x, query.x):
-            raise ValueError(f"query {id} of this policy is at {known.x.tolist()}, not at {query.x.tolist()}")
-        return known
+        return self.trials.find(query)
 
     def cancel(self, query: Query | int) -> None:
         """Forget a pending query whose worker is gone; nothing is learnt from it."""
@@ -329,14 +327,15 @@ class Policy(Record):
                 before = self._facing(reports[int(step)])
                 raise ValueError(f"step {step} of query {known.id} was already reported as {before}")
             return self._advise(known, int(step), number)
-        if known.id not in self._pending:
-            raise ValueError(f"query {known.id} is closed; nothing more can be reported")
-        if reports and step < max(reports):
-            raise ValueError(f"step {step} of query {known.id} comes after step {max(reports)}")
+        self.trials.check_report(known.id, step)
         with uninterrupted():
             self._commit({"event": "reported", "id": known.id, "step": int(step), "value": told})
             self._reports.setdefault(known.id, {})[int(step)] = number
         return self._advise(known, int(step), number)
+
+    tell_table = table.tell_table
+    to_rows = table.to_rows
+    to_frame = table.to_frame
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
@@ -401,6 +400,14 @@ class Policy(Record):
         """Return the belief over :meth:`inputs` given all measurements; None for a policy without one."""
         return None
 
+    def predict(self, points: Any) -> Any:
+        """Return what a policy with a model predicts at a point, or a list of that for rows or a table of points."""
+        raise NotSupported(f"{type(self).__name__} has no model to predict with")
+
+    def score(self, points: Any) -> Array:
+        """Return how much a policy with a model would like to measure each row of a table now, shape (n,)."""
+        raise NotSupported(f"{type(self).__name__} has no model to score points with")
+
     def inputs(self, points: Array) -> Array:
         """Return what the belief sees of points (n, d): their encoding, for runs of many epochs with the last one."""
         return self.domain.encode(points)
@@ -434,8 +441,6 @@ class Policy(Record):
     @property
     def journey(self) -> Journey:
         """Where the vehicle stands, and what it may still do, on ``Paths``."""
-        if not self.domain.travels:
-            raise NotSupported(f"there is no journey on a {type(self.domain).__name__}, only on Paths")
         return self.trials.journey
 
     def data(self) -> tuple[Array, Array, Array]:
@@ -487,8 +492,3 @@ class Policy(Record):
     def __repr__(self) -> str:
         told = sum(not o.failed for o in self._observations)
         return f"{type(self).__name__}({self.domain!r}, asked={len(self._queries)}, measured={told})"
-
-
-def _stops(x: Array) -> int | None:
-    """How many values are told for it: None for the one of a point."""
-    return len(x) if x.ndim == 2 else None

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.domain import Domain, Paths
-from surefoot.errors import Exhausted
+from surefoot.errors import Exhausted, NotSupported
 from surefoot.loop.direction import turned
 from surefoot.loop.journey import Journey
 from surefoot.loop.types import Observation, Outcome, Proposal, Query
@@ -135,6 +135,8 @@ class Trials:
     @property
     def journey(self) -> Journey:
         """Where the vehicle stands on ``Paths``."""
+        if not self.domain.travels:
+            raise NotSupported(f"there is no journey on a {type(self.domain).__name__}, only on Paths")
         return Journey.of(cast(Paths, self.domain), self.queries, self.told)
 
     def query_of(self, proposal: Proposal, context: Mapping[str, Any]) -> Query:
@@ -164,6 +166,24 @@ class Trials:
             cost=cost,
             note=note,
         )
+
+    def find(self, query: Query | int | np.integer[Any]) -> Query:
+        """Return the query with a number, or the one that another object stands for; a ValueError if there is none."""
+        id = query.id if isinstance(query, Query) else int(query)
+        if not 0 <= id < len(self.queries):
+            raise ValueError(f"query {id} was not asked by this policy (it has asked {len(self.queries)})")
+        known = self.queries[id]
+        if isinstance(query, Query) and not np.array_equal(known.x, query.x):
+            raise ValueError(f"query {id} of this policy is at {known.x.tolist()}, not at {query.x.tolist()}")
+        return known
+
+    def check_report(self, id: int, step: int) -> None:
+        """Refuse a new report of a run that is closed, or of a step before the last one."""
+        if id not in self.pending:
+            raise ValueError(f"query {id} is closed; nothing more can be reported")
+        reports = self.reports.get(id)
+        if reports and step < max(reports):
+            raise ValueError(f"step {step} of query {id} comes after step {max(reports)}")
 
     def waiting_at(self, x: Array) -> Query | None:
         """Return the oldest pending query at exactly this point."""

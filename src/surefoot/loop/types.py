@@ -21,7 +21,17 @@ from numpy.typing import NDArray
 
 from surefoot.loop.direction import turned, turned_words
 
-__all__ = ["FAILED", "Advice", "LevelSet", "Observation", "Outcome", "Proposal", "Query", "Recommendation"]
+__all__ = [
+    "FAILED",
+    "Advice",
+    "LevelSet",
+    "Observation",
+    "Outcome",
+    "Prediction",
+    "Proposal",
+    "Query",
+    "Recommendation",
+]
 
 Array = NDArray[np.float64]
 
@@ -61,8 +71,8 @@ class Query:
 
     A query cannot be changed, and can be sent to another process.
 
-    >>> Query(0, np.array([0.5])).x
-    array([0.5])
+    >>> Query(0, np.array([0.5]))
+    Query(0, x=[0.5])
     """
 
     id: int
@@ -79,6 +89,12 @@ class Query:
             object.__setattr__(self, "x", self.x.copy())
             self.x.setflags(write=False)
         object.__setattr__(self, "note", MappingProxyType(dict(self.note)))
+
+    def __repr__(self) -> str:
+        point = f"x={self.x.tolist()}" if self.params is None else f"params={self.params}"
+        rest = {name: getattr(self, name) for name in ("fidelity", "time", "cost")}
+        more = "".join(f", {name}={value}" for name, value in rest.items() if value is not None)
+        return f"Query({self.id}, {point}{more})"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy cannot be pickled
         return type(self), tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in vars(self).values())
@@ -275,6 +291,35 @@ class Recommendation:
 
     def __hash__(self) -> int:
         return hash((self.x.tobytes(), self.rule))
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a model predicts at a point: the noise-free value to expect there, and bounds on it.
+
+    >>> Prediction(np.array([0.2]), None, 1.0, 0.5, 1.5).upper
+    1.5
+    """
+
+    x: Array
+    params: dict[str, Any] | None
+    mean: float
+    lower: float
+    upper: float
+
+    def negated(self) -> Prediction:
+        """Return the same prediction of −f.
+
+        >>> Prediction(np.array([0.2]), None, 1.0, 0.5, 1.75).negated().lower
+        -1.75
+        """
+        return replace(self, mean=0.0 - self.mean, lower=0.0 - self.upper, upper=0.0 - self.lower)
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.x.tobytes(), self.mean))
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,15 +31,16 @@ from surefoot.arguments import open_unit, whole
 from surefoot.belief.gp import GP
 from surefoot.belief.posterior import Posterior
 from surefoot.domain import Domain
-from surefoot.errors import NotSupported
+from surefoot.errors import NoData, NotSupported
+from surefoot.loop import table
 from surefoot.loop.journal import Journal
 from surefoot.loop.options import Options
 from surefoot.loop.policy import Policy
 from surefoot.loop.trials import Place
-from surefoot.loop.types import Observation, Proposal, Recommendation
+from surefoot.loop.types import Observation, Prediction, Proposal, Recommendation
 from surefoot.loop.widths import Width
 from surefoot.policy.exploration import SecondLook
-from surefoot.policy.rule import Rule
+from surefoot.policy.rule import Pointwise, Rule
 from surefoot.policy.start import InitialDesign, MoveStart, SobolStart
 from surefoot.policy.surrogate import Surrogate
 from surefoot.policy.treated import TreatedRows
@@ -285,6 +286,60 @@ class ModelPolicy(Policy):
         True
         """
         return self.surrogate.rows.in_units(self.surrogate.averaged())
+
+    def predict(self, points: Any) -> Any:
+        """Return what is predicted at a point, or a list of that for a table or an array of points.
+
+        The bounds are about the noise-free value, with the ``confidence`` of the policy, as those of ``recommend``.
+
+        >>> from surefoot import ExpectedImprovement, Float, Space
+        >>> policy = ExpectedImprovement(Space(heat=Float(20.0, 90.0)), seed=0)
+        >>> policy.tell([{"heat": 30, "yield": 0.6}, {"heat": 50, "yield": 0.8}, {"heat": 80, "yield": 0.5}])
+        >>> 0.7 < policy.predict({"heat": 50}).mean < 0.9
+        True
+        """
+        one, X = self._points(points)
+        if all(o.failed for o in self.trials.observations):
+            raise NoData(f"{type(self).__name__} has no successful measurement yet")
+        belief, E = self.averaged(), self.surrogate.rows.encode(X)
+        mean, std = belief.predict(E)
+        half = ndtri(0.5 + 0.5 * self.confidence) * std
+        lower, upper = mean - half, mean + half
+        if self.surrogate.reported is not None:
+            lower, upper = (belief.quantile(E, 0.5 + 0.5 * side * self.confidence) for side in (-1.0, 1.0))
+        found = [
+            self._facing(Prediction(x, self.domain.params(x), float(m), float(low), float(high)))
+            for x, m, low, high in zip(X, mean, lower, upper, strict=True)
+        ]
+        return found[0] if one else found
+
+    def score(self, points: Any) -> Array:
+        """Return the acquisition at each point of a table or array, shape (n,): the highest one is worth most now.
+
+        For a list of points of one's own; the scale is that of the rule (expected improvement: in logarithms). Pending
+        points count as in ``ask``.
+
+        >>> from surefoot import ExpectedImprovement, Float, Space
+        >>> policy = ExpectedImprovement(Space(heat=Float(20.0, 90.0)), seed=0)
+        >>> policy.tell([{"heat": 30, "yield": 0.6}, {"heat": 50, "yield": 0.8}, {"heat": 80, "yield": 0.5}])
+        >>> int(policy.score([{"heat": 50}, {"heat": 60}]).argmax())
+        1
+        """
+        if not isinstance(self.rule, Pointwise) or self.domain.travels:
+            raise NotSupported(f"{type(self).__name__} does not score points one by one")
+        _, X = self._points(points)
+        if all(o.failed for o in self.trials.observations):
+            raise NoData(f"{type(self).__name__} has no successful measurement yet")
+        view = self.view()
+        with view.hallucinated() as belief:
+            mean, std = belief.predict(self.domain.address(X))
+            return np.asarray(self.rule.acquisition(view, belief).value(mean, std))
+
+    def _points(self, points: Any) -> tuple[bool, Array]:
+        """Whether this is one point, and the points (n, d)."""
+        rows: Any = table.rows_of(points) if table.is_table(points) else points
+        one = isinstance(rows, Mapping) or (len(rows) > 0 and all(np.isscalar(part) for part in rows))
+        return one, table.points_of(self.domain, [rows] if one else list(rows))
 
     def _recommend(self) -> Recommendation:
         self._warn()

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.domain import Domain
 from surefoot.loop.trials import Trials
 from surefoot.loop.types import Proposal
 from surefoot.policy.view import View
@@ -52,6 +53,7 @@ class SobolStart:
     def __init__(self, initial: int, lead: Callable[[], Array] | None = None) -> None:
         self.initial, self.lead = initial, lead
         self._design: Array | None = None
+        self._of: Domain | None = None  # where the design lies
 
     def propose(self, view: View) -> Proposal | None:
         """Return the next point of the design that is free."""
@@ -60,10 +62,11 @@ class SobolStart:
             return None
         # As much of the design as is needed now: a longer one begins in the same way.
         wanted = min(max(self.initial, 16), max(1024, 2 << step.bit_length()))
-        if self._design is None or len(self._design) < wanted:
+        if self._design is None or len(self._design) < wanted or self._of is not domain:
             self._design = domain.design(wanted, view.stream("initial", 0))
             if self.lead is not None:
                 self._design = np.vstack([self.lead(), self._design])
+            self._of = domain
         blocked = {x.tobytes() for x, _ in view.blocked(sparing=True)}
         later = domain.sample(64, view.stream("initial", step + 1))
         for x in [*self._design[step:], *later]:

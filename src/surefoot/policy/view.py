@@ -68,8 +68,9 @@ class View:
 
     @property
     def domain(self) -> Domain:
-        """Where points lie."""
-        return self.trials.domain
+        """Where points may be chosen: the domain of the trials, or the part of it that an ask was limited to."""
+        part: Domain | None = self.context.get("fixed")
+        return self.trials.domain if part is None else part
 
     @property
     def round(self) -> int:

@@ -82,8 +82,8 @@ def test_arguments_are_checked():
             optimize(lambda x: 0.0, Candidates([1.0, 2.0]), bad)
     with pytest.raises(ValueError, match="direction"):
         optimize(lambda x: 0.0, Candidates([1.0, 2.0]), 3, direction="up")
-    with pytest.raises(TypeError, match="policy must be a class such as GPUCB, got 'GPUCB'"):
-        optimize(lambda x: 0.0, Candidates([1.0, 2.0]), 3, policy="GPUCB")
+    with pytest.raises(TypeError, match="policy must be a class such as GPUCB, or its name, got 7"):
+        optimize(lambda x: 0.0, Candidates([1.0, 2.0]), 3, policy=7)
     with pytest.raises(TypeError, match="the objective must be a function, got 5"):
         optimize(5, Candidates([1.0, 2.0]), 3)
     with pytest.raises(TypeError, match="callback"):

@@ -49,6 +49,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "errors": [
             "BudgetSpent",
             "Exhausted",
+            "Interrupted",
             "MissingData",
             "MissingExtra",
             "NoData",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from surefoot.errors import (
         BudgetSpent,
         Exhausted,
+        Interrupted,
         MissingData,
         MissingExtra,
         NoData,

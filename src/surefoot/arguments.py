@@ -11,15 +11,49 @@ ValueError: epochs must be a whole number from 1 on, got 0
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["not_negative", "number", "one_of", "open_unit", "positive", "whole"]
+__all__ = ["near", "not_negative", "number", "one_of", "open_unit", "positive", "whole"]
 
 T = TypeVar("T")
+
+
+SAME = {
+    "acquisition": "policy",
+    "bounds": "domain",
+    "func": "objective",
+    "max_evals": "budget",
+    "max_trials": "budget",
+    "n_calls": "budget",
+    "n_iter": "budget",
+    "n_jobs": "workers",
+    "n_trials": "budget",
+    "n_workers": "workers",
+    "num_trials": "budget",
+    "random_seed": "seed",
+    "random_state": "seed",
+    "sampler": "policy",
+    "space": "domain",
+    "storage": "journal",
+    "timeout_seconds": "timeout",
+    "trials": "budget",
+}
+"""What other libraries call the same thing."""
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """Return a hint at the known name that is meant, to be put behind a sentence; empty where there is none.
+
+    >>> near("n_jobs", ["seed", "workers"]), near("sede", ["seed"]), near("x", ["seed"])
+    ("; did you mean 'workers'?", "; did you mean 'seed'?", '')
+    """
+    same = [SAME[name]] if SAME.get(name) in known else difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {same[0]!r}?" if same else ""
 
 
 def whole(value: Any, name: str, least: int = 0) -> int:

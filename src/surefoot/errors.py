@@ -5,9 +5,12 @@ Bad arguments are plain ``ValueError`` or ``TypeError``. The classes here are fo
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BudgetSpent",
     "Exhausted",
+    "Interrupted",
     "MissingData",
     "MissingExtra",
     "NoData",
@@ -55,6 +58,16 @@ class Exhausted(SurefootError):
     ...
     surefoot.errors.Exhausted: all 5 candidates are pending
     """
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during ``optimize``; ``result`` is what was found until then, None where nothing was.
+
+    >>> Interrupted("interrupted after 3 trials").result is None
+    True
+    """
+
+    result: Any = None
 
 
 class NoData(SurefootError):

@@ -111,15 +111,11 @@ def policy_named(name: str) -> type[Policy]:
         if not _is_policy(found):
             raise ValueError(f"{name} is not a policy: {found!r}")
         return found
-    return registry.policy_named(next((key for key in registry.policy_names() if _bare(key) == _bare(name)), name))
+    return registry.policy_spelled(name)
 
 
 def _is_policy(value: Any) -> bool:
     return inspect.isclass(value) and issubclass(value, Policy) and value is not Policy
-
-
-def _bare(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
 
 
 def options_from(words: Sequence[str], policy: Callable[..., Policy] | None = None) -> dict[str, Any]:

@@ -252,7 +252,7 @@ class Player(Policy):
                 self._forget()  # what an ask that was never made has learnt
             raise
 
-    def tell(self, query: Query | int | Point | Round, value: Any = OMITTED) -> None:
+    def tell(self, query: Query | int | Point | Round, value: Any = OMITTED, *, by: str | None = None) -> None:
         """Tell the round that was played: with its query, with an own action, or alone if it was only watched.
 
         None, NaN or ``FAILED`` in the place of a round, or a round without the own payoff, says that it failed.
@@ -279,6 +279,7 @@ class Player(Policy):
         event: dict[str, Any] = {"event": "told", **({"x": x.tolist()} if known is None else {"id": known.id})}
         event["value"] = None if done is None else done.payoffs[self.position]
         event.update({} if done is None else done.to_dict())
+        event.update({} if by is None else {"by": by})
         with uninterrupted():
             self._commit(event)
             self._apply(event)

@@ -69,14 +69,14 @@ def _of_move(value: Any, stops: int) -> Outcome:
     return replace(given, value=None, values=list(told))
 
 
-def outcome_fields(outcome: Outcome) -> dict[str, Any]:
-    """Return the fields of a told event.
+def outcome_fields(outcome: Outcome, by: str | None = None) -> dict[str, Any]:
+    """Return the fields of a told event, with who measured it where that is known.
 
     >>> outcome_fields(Outcome(None))
     {'value': None}
     """
     values = None if outcome.values is None else list(outcome.values)
-    optional = {"values": values, "noise": outcome.noise, "cost": outcome.cost, "time": outcome.time}
+    optional = {"values": values, "noise": outcome.noise, "cost": outcome.cost, "time": outcome.time, "by": by}
     return {"value": outcome.value, **{key: value for key, value in optional.items() if value is not None}}
 
 

@@ -248,7 +248,7 @@ class Policy(Record):
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
-    def tell(self, query: Query | int | Point, value: Any = OMITTED) -> None:
+    def tell(self, query: Query | int | Point, value: Any = OMITTED, *, by: str | None = None) -> None:
         """Tell the outcome of a query, of a query id, or of any point of the domain (warm start).
 
         A whole table, as a data frame or a list of dicts, may stand alone (:meth:`tell_table`).
@@ -257,7 +257,7 @@ class Policy(Record):
 
         ``value`` is a number, an :class:`Outcome`, or None / NaN / ``FAILED`` for a failed run; it may be omitted after
         reports. A move (on ``Paths``) is told one value for each stop, None or NaN for a missed one. The same outcome
-        again changes nothing; another one for the same query is a ``ValueError``.
+        again changes nothing; another one for the same query is a ``ValueError``. ``by`` says who measured.
         """
         if isinstance(query, (Query, int, np.integer)):
             known = self._find(query)
@@ -271,7 +271,7 @@ class Policy(Record):
                 return
             self._check_outcome(known, outcome)
             with uninterrupted():
-                self._commit({"event": "told", "id": known.id, **outcome_fields(outcome)})
+                self._commit({"event": "told", "id": known.id, **outcome_fields(outcome, by)})
                 self._apply_told(known.id, known.x, known.index, self._facing(outcome))
             return
         if value is OMITTED and table.is_table(query):
@@ -279,14 +279,14 @@ class Policy(Record):
             return
         x = self.domain.validate(query)
         if (waiting := self.trials.waiting_at(x)) is not None:
-            self.tell(waiting, value)
+            self.tell(waiting, value, by=by)
             return
         if value is OMITTED:
             raise ValueError("a point that was not asked for needs a value")
         outcome = as_outcome(value, stops_of(x))
         self._check_outcome(None, outcome)
         with uninterrupted():
-            self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome)})
+            self._commit({"event": "told", "x": x.tolist(), **outcome_fields(outcome, by)})
             self._apply_told(None, x, None, self._facing(outcome))
 
     def _apply_told(self, id: int | None, x: Array, index: int | None, outcome: Outcome) -> None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
+from surefoot.arguments import near
 from surefoot.loop import registry
 from surefoot.loop.journal import SCHEMA, Journal, check_schema, dumps, loads, write_atomically
 from surefoot.loop.state import pack, reader, unpack
@@ -57,7 +58,11 @@ class _Meta(ABCMeta):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         args = tuple(map(_own, args))
         kwargs = {name: _own(value) for name, value in kwargs.items()}
-        bound = inspect.signature(cls).bind(*args, **kwargs)
+        signature = inspect.signature(cls)
+        if unknown := [name for name in kwargs if name not in signature.parameters]:
+            hint = near(unknown[0], list(signature.parameters))
+            raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {unknown[0]!r}{hint}")
+        bound = signature.bind(*args, **kwargs)
         given = cast(type[Record], cls)._completed(dict(bound.arguments))
         bound.arguments.update(given)
         bound.arguments.update(cast(type[Record], cls)._as_seen(given))

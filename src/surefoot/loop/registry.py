@@ -15,6 +15,7 @@ top level offers the same names from the same table.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 from importlib import import_module
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from surefoot.loop.policy import Policy
     from surefoot.loop.record import Record
 
-__all__ = ["GROUP", "SHIPPED", "defined", "find", "find_anywhere", "policy_named", "policy_names"]
+__all__ = ["GROUP", "SHIPPED", "defined", "find", "find_anywhere", "policy_named", "policy_names", "policy_spelled"]
 
 GROUP = "surefoot.policies"
 """The entry-point group of other packages' policies."""
@@ -116,6 +117,26 @@ def policy_named(name: str) -> type[Policy]:
     if kind is None or inspect.isabstract(kind):
         raise ValueError(f"there is no policy {name[:100]!r}; there are {', '.join(policy_names())}")
     return cast("type[Policy]", kind)
+
+
+def policy_spelled(name: str) -> type[Policy]:
+    """Return the policy that a person means by a name, however it is spelled.
+
+    >>> policy_spelled("stable-opt").__name__, policy_spelled("gp_ucb").__name__
+    ('StableOpt', 'GPUCB')
+    """
+    known = policy_names()
+    same = [key for key in known if _bare(key) == _bare(name)]
+    if not same and find(name) is None:
+        close = difflib.get_close_matches(_bare(name), [_bare(key) for key in known], n=1)
+        hint = next((f"; did you mean {key!r}?" for key in known if close and _bare(key) == close[0]), "")
+        there = f"; there are {', '.join(known)}"
+        raise ValueError(f"there is no policy {name[:100]!r}{hint or there}")
+    return policy_named(same[0] if same else name)
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 
 def policy_names() -> list[str]:

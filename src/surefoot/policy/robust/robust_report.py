@@ -178,9 +178,9 @@ class RobustReport(Policy):
         self._through(lambda inside: inside.ask(n, **context))
         return self._queries[known] if n is None else self._queries[known:]
 
-    def tell(self, query: Query | int | Point, value: Any = OMITTED) -> None:
+    def tell(self, query: Query | int | Point, value: Any = OMITTED, *, by: str | None = None) -> None:
         """Tell the policy inside the outcome of a query or of any point."""
-        self._through(lambda inside: inside.tell(query, value))
+        self._through(lambda inside: inside.tell(query, value, by=by))
 
     def cancel(self, query: Query | int) -> None:
         """Forget a pending query whose worker is gone; nothing is learnt from it."""

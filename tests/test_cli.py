@@ -51,7 +51,21 @@ COMMANDS = [
     "reproduce",
     "evidence",
 ]
-OURS = ("which", "suggest", "space", "tune", "ask", "tell", "show", "select", "attack", "audit", "curate", "demo", "worker")
+OURS = (
+    "which",
+    "suggest",
+    "space",
+    "tune",
+    "ask",
+    "tell",
+    "show",
+    "select",
+    "attack",
+    "audit",
+    "curate",
+    "demo",
+    "worker",
+)
 BODIES = [
     *(f"surefoot.cli.{name}.command.callback" for name in OURS),
     *(f"surefoot.cli.federate.{name}" for name in ("federate", "plan", "start_flower")),
@@ -103,7 +117,7 @@ def test_help_shows_examples_that_parse(name, monkeypatch, capsys):
             "there is no policy 'best'",
         ),
         (["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", "--option", "x"], "key=value, got 'x'"),
-        (["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", "--resume"], "--resume needs --journal"),
+        (["tune", "math:sqrt", "--space", "space.toml", "--trials", "3", "--resume"], "--resume: there is no run in"),
         (["tune", "math:sqrt", "--space", "space.toml", "--trials", "2", "--no-page"], "all 2 trials failed; the last"),
         (
             ["tune", "broken.py:f", "--space", "space.toml", "--trials", "3"],
@@ -183,7 +197,7 @@ def test_debug_shows_where_the_import_of_an_objective_failed(tmp_path, monkeypat
     assert traceback.extract_tb(caught.value.__cause__.__traceback__)[-1].lineno == 2
 
 
-@pytest.mark.parametrize(("journal", "said"), [([], "nothing was kept"), (["--journal", "run.jsonl"], "--resume")])
+@pytest.mark.parametrize(("journal", "said"), [([], "--resume"), (["--journal", "run.jsonl"], "--resume")])
 def test_an_interrupted_command_is_status_130(journal, said, monkeypatch, capsys):
     def interrupt(*given: object, **options: object) -> None:
         raise KeyboardInterrupt
@@ -217,7 +231,7 @@ def test_tune_and_show_pass_their_options(monkeypatch, capsys):
         "minimize",
     ]
     words += ["--policy", "p", "--option", "a=1", "--option", "b=2", "--seed", "4", "--epochs", "6", "--out", "o"]
-    words += ["--transfer", "old.jsonl", "--transfer", "studies"]
+    words += ["--transfer", "old.jsonl", "--transfer", "studies", "--workers", "2"]
     assert command(*words, "--stop-on-error", "--quiet", monkeypatch=monkeypatch) == 0
     assert seen == {
         "target": "m:f",
@@ -225,6 +239,10 @@ def test_tune_and_show_pass_their_options(monkeypatch, capsys):
         "trials": 5,
         "journal": Path("j"),
         "resume": True,
+        "workers": 2,
+        "timeout": None,
+        "trial_timeout": None,
+        "stop": None,
         "direction": "minimize",
         "policy": "p",
         "options": ("a=1", "b=2"),
@@ -314,7 +332,7 @@ def test_the_example_of_the_documentation_runs(monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", list(sys.path))
     words = ["--space", "space.toml", "--seed", "0", "--no-page"]
     assert command("tune", "objective.py:accuracy", *words, "--trials", "5", monkeypatch=monkeypatch) == 0
-    assert "5 runs: 5 measured" in capsys.readouterr().out
+    assert "5 trials: 5 measured" in capsys.readouterr().out
     words += ["--epochs", "40", "--trials", "10", "--quiet"]
     assert command("tune", "objective.py:train", *words, monkeypatch=monkeypatch) == 0
     assert set(json.loads(capsys.readouterr().out)) == {"learning_rate", "hidden", "activation"}

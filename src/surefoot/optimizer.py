@@ -41,13 +41,13 @@ from scipy.special import ndtr, ndtri
 
 from surefoot.arguments import near, one_of, positive, whole
 from surefoot.domain import Domain
-from surefoot.errors import BudgetSpent, Exhausted, Interrupted, NoData, NotSupported
+from surefoot.errors import BudgetSpent, Exhausted, Interrupted, NoData, NotSupported, SurefootError
 from surefoot.loop.direction import DIRECTIONS
 from surefoot.loop.events import as_outcome, stops_of
 from surefoot.loop.policy import Policy
 from surefoot.loop.registry import policy_spelled
 from surefoot.loop.types import FAILED, LevelSet, Outcome, Query, Recommendation
-from surefoot.loop.workers import Crew, Hired, Message, Processes
+from surefoot.loop.workers import Crew, Hired, News, Processes
 from surefoot.policy.improvement import ExpectedImprovement
 
 __all__ = ["Result", "optimize"]
@@ -116,6 +116,7 @@ def optimize(
     stop: float | Callable[[Policy], bool] | None = None,
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     callback: Callable[[Policy, Query], None] | None = None,
+    on_error: Callable[[BaseException], None] | None = None,
     **options: Any,
 ) -> Result:
     """Measure an objective ``budget`` times, each time where a policy says, and return the best estimated point.
@@ -158,6 +159,8 @@ def optimize(
         Exceptions of the objective that count as a failed run; others propagate, and a journal stays resumable.
     callback : callable, optional
         Called with the policy and the query after each measurement.
+    on_error : callable, optional
+        Called with an exception of the objective in a worker, before anything follows from it.
 
     Ctrl-C raises :class:`~surefoot.Interrupted`, whose ``result`` is what was found until then.
 
@@ -200,7 +203,7 @@ def optimize(
                     else Hired(executor, objective, workers, limit)
                 )
                 with crew:
-                    _Foreman(chooser, crew, limits, caught, callback).work()
+                    _Foreman(chooser, crew, limits, caught, callback, on_error).work()
         except KeyboardInterrupt as error:
             raise _interrupted(chooser, direction) from error
         answer = chooser.recommend()
@@ -320,8 +323,10 @@ class _Foreman:
         limits: _Limits,
         caught: tuple[type[Exception], ...],
         callback: Callable[[Policy, Query], None] | None,
+        on_error: Callable[[BaseException], None] | None,
     ) -> None:
         self.policy, self.crew, self.limits, self.caught, self.callback = policy, crew, limits, caught, callback
+        self.on_error = on_error
         alone = not policy.parallel or policy.domain.travels
         self.size = 1 if alone else crew.size
         self.left = policy.pending  # of an earlier run: they are made again, first
@@ -366,7 +371,7 @@ class _Foreman:
         self.under_way[query.id] = query
         self.crew.start(query.id, query.x if query.params is None else dict(query.params), stops_of(query.x))
 
-    def _hear(self, message: Message) -> None:
+    def _hear(self, message: News) -> None:
         query = self.under_way[message.id]
         if message.kind == "epoch":
             self.crew.answer(query.id, self._goes_on(query, message.content))
@@ -379,6 +384,9 @@ class _Foreman:
                 self._start(query)
             return
         del self.under_way[query.id]
+        if message.kind not in ("value", "end") and self.on_error is not None and self.failure is None:
+            content = message.content
+            self.on_error(content if isinstance(content, BaseException) else SurefootError(str(content)))
         if message.kind == "broken" or (message.kind == "error" and not isinstance(message.content, self.caught)):
             self.failure = self.failure or message.content  # the query stays pending
             return

@@ -97,8 +97,8 @@ def test_in_a_pipe_and_again_on_a_terminal(folder):
     assert html.count("<svg") == html.count("</svg>") == 2 + 2 + SPACE.dimension + 1 + 1
     for words in ("Learning curves", "Previous tasks", "epochs saved", "why stopped", "odd-or-even"):
         assert words in html
-    assert "run 3 (4/4): value" in printed[0]
-    assert "█" in printed[1].split("Best runs")[0]  # curves in the live table
+    assert "trial 3 (4/4): value" in printed[0]
+    assert "█" in printed[1].split("Best trials")[0]  # curves in the live table
     for text in printed:
         assert f"{policy.epochs_used} epochs of training, {policy.epochs_saved} saved" in text
         assert "Weights of earlier studies: " in text

@@ -62,7 +62,7 @@ def test_a_journal_is_shown_while_another_writes_it(tmp_path):
     assert other.history == policy.history
     assert other.journal is None
     assert "RandomSearch, minimize, seed 0" in text
-    assert "5 runs: 2 measured, 1 failed, 1 cancelled, 1 pending" in text
+    assert "5 trials: 2 measured, 1 failed, 1 cancelled, 1 pending" in text
     best = min(loss(query.params) for query in queries[:2])
     assert f"expect {best:.4g}" in text
     assert "Pending" in text
@@ -106,7 +106,7 @@ def test_the_best_runs_come_first_and_only_the_top(tmp_path):
             lambda x: x[0], points, 6, policy=RandomSearch, repeats=False, direction=direction, journal=path, seed=0
         )
         _, text = printed(path, top=2)
-        table = text[text.index("Best runs") :].splitlines()[3:6]
+        table = text[text.index("Best trials") :].splitlines()[3:6]
         assert [float(line.split()[1]) for line in table[:2]] == best
         assert table[2] == ""
 

@@ -105,7 +105,7 @@ def test_tuning_learns_from_a_folder_in_the_right_direction(folder):
     result, text = run(direction="minimize")
     policy = result.policy
     assert type(policy) is RMGPUCB
-    assert "learning from alike, 9 runs" in text
+    assert "learning from alike, 9 trials" in text
     best = min(earlier_studies(["studies"], SPACE, direction="minimize").tasks[0].y)
     assert result.value < best + 0.5
     assert policy.weights[0] > 0.8
@@ -119,7 +119,7 @@ def test_epochs_and_earlier_studies_together(folder):
     assert type(result.policy).__name__ == "RMBOBOS"
     assert result.policy.tasks[0].epochs is not None
     assert result.epochs + result.saved == 9 * 12
-    assert "learning from old, 6 runs" in text
+    assert "learning from old, 6 trials" in text
     assert "/12 epochs" in text
     assert result.policy.history[0].value > 0.9  # the first one already
 
@@ -138,7 +138,7 @@ def test_what_does_not_serve_is_said_on_the_screen(folder):
     with RandomSearch(SPACE, seed=0, journal="studies/upwards.jsonl") as policy:
         policy.tell({"rate": 0.1, "depth": 2}, 1.0)
     _, text = run(direction="minimize", trials=1)
-    assert "learning from alike, 9 runs" in text
+    assert "learning from alike, 9 trials" in text
     assert "not learning from studies/upwards.jsonl" in text
     _, text = run(direction="minimize", trials=1, quiet=True)
     assert "learning from" not in text

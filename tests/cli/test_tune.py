@@ -103,12 +103,12 @@ def test_a_line_per_run_and_the_answer_in_a_pipe(folder):
     best = []
     for i, (line, o) in enumerate(zip(lines[1:7], result.policy.history, strict=True)):
         best.append(o.value)
-        words = f"run {i} ({i + 1}/6): value {o.value:.4g}, best {min(best):.4g}, rate="
+        words = f"trial {i} ({i + 1}/6): value {o.value:.4g}, best {min(best):.4g}, rate="
         assert line.startswith(words)
     assert "\x1b" not in text
     pasted = next(line for line in lines if line.startswith("{"))
     assert json.loads(pasted) == result.params
-    assert lines[-1].startswith("6 runs: 6 measured, ")
+    assert lines[-1].startswith("6 trials: 6 measured, ")
     assert lines[-1].endswith("seed 1")
     assert list(folder.glob("*.jsonl")) == []
 
@@ -116,7 +116,7 @@ def test_a_line_per_run_and_the_answer_in_a_pipe(folder):
 @pytest.mark.parametrize("width", [40, 100])
 def test_rows_and_a_bar_on_a_terminal(folder, width):
     _, text = run("train", width=width, terminal=True, trials=4, epochs=12)
-    before, table = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n").split("Best runs")
+    before, table = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n").split("Best trials")
     rows = [line for line in before.splitlines() if line.startswith("    2  ")]
     assert len(rows) == 1
     assert "12/12" in rows[0]
@@ -215,11 +215,11 @@ def test_journals_are_not_overwritten_and_resume_only_what_is_the_same(folder):
     again, text = run(resume=True, **options)
     assert again.policy.history[:3] == first.policy.history
     assert ", 3 done" in text
-    assert "run 3 (4/6)" in text
+    assert "trial 3 (4/6)" in text
     assert "journal: run.jsonl" in text
     nothing, text = run(resume=True, seed=None, trials=2, **options)  # done already; the seed is the journal's
     assert nothing.policy.history == again.policy.history
-    assert "run 0" not in text
+    assert "trial 0" not in text
 
 
 def test_resume_begins_a_journal_that_is_not_there_and_needs_one(folder):
@@ -394,4 +394,48 @@ def test_an_interrupted_run_says_how_to_go_on(folder):
     process = start(folder, again[1:])
     text, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
-    assert "8 runs: 8 measured" in text
+    assert "8 trials: 8 measured" in text
+
+
+# -- journals by default, workers, Ctrl-C ----------------------------------------------------------------------------
+
+
+def test_a_run_that_names_no_journal_has_one_in_its_folder(folder):
+    first, text = run(out="here", page=False, trials=3)
+    assert "journal: here/run-1.jsonl" in text
+    second, _ = run(out="here", page=False, trials=3)
+    assert sorted(file.name for file in Path("here").iterdir()) == ["run-1.jsonl", "run-2.jsonl"]
+    assert first.policy.history == second.policy.history
+    again, text = run(out="here", page=False, trials=5, resume=True)
+    assert again.policy.history[:3] == second.policy.history
+    assert "journal: here/run-2.jsonl" in text
+    with pytest.raises(ValueError, match="there is no run in elsewhere yet"):
+        run(out="elsewhere", resume=True)
+
+
+def test_workers_measure_and_their_errors_are_shown(folder):
+    result, text = run("picky", workers=2, trials=8)
+    told = [event for event in result.policy.events if event["event"] == "told"]
+    assert len({event["by"] for event in told}) == 8
+    failed = [o for o in result.policy.history if o.failed]
+    assert failed
+    assert text.count("failed, ArithmeticError: no a please") == len(failed)
+    with pytest.raises(SurefootError, match="the function raised RuntimeError: never works"):
+        run("hopeless", workers=2, stop_on_error=True)
+
+
+def test_a_run_that_ends_early_says_why(folder):
+    _, text = run(direction="minimize", trials=60, stop=0.05)
+    assert "ended early: the expected improvement is below 0.05" in text
+
+
+def test_an_interrupted_run_without_a_journal_of_its_own_prints_and_keeps_everything(folder):
+    words = ["tune", "objective.py:loss", "--space", "space.toml", "--trials", "60", "--seed", "1", "--no-page"]
+    process = start(folder, words, pause="0.2")
+    wait_for(folder / "surefoot-tune" / "run-1.jsonl", 8, process)
+    process.send_signal(signal.SIGINT)
+    text, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Best trials" in text
+    assert "Recommended" in text
+    assert shlex.split(errors.splitlines()[1]) == ["surefoot", *words, "--resume"]

@@ -321,7 +321,7 @@ def bos2(
     label : int, optional
         True class. None: what the model answers for the image as it is, which is one query.
     seed : int, optional
-        Names all random draws; None draws one.
+        Seed of all random draws; None draws one.
     **options
         Of :class:`BOS2`: ``sizes``, ``stopping``, ``dimension``, ...
 

@@ -111,7 +111,7 @@ def attack_many(
     budget : int
         Queries for each image.
     seed : int or sequence of int, optional
-        Names all random draws; None draws one. With a seed for each image, an image is attacked as it would be alone.
+        Seed of all random draws; None draws one. With a seed for each image, an image is attacked as it would be alone.
     watch : callable, optional
         Called with the number of an image and its result as soon as its attack is over, so that nothing is lost if a
         later one is interrupted.

@@ -62,7 +62,7 @@ class SurefootEvasion(EvasionAttack):
     channels_first : bool, optional
         Where the channels are. None: what the classifier says, else last.
     seed : int, optional
-        Names all random draws.
+        Seed of all random draws.
 
     Attributes
     ----------

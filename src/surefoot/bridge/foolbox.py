@@ -61,7 +61,7 @@ class SurefootAttack(FixedEpsilonAttack):
     logits : bool
         Foolbox models answer with logits, by convention; False for one that answers with probabilities.
     seed : int, optional
-        Names all random draws.
+        Seed of all random draws.
 
     Attributes
     ----------

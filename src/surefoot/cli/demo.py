@@ -62,7 +62,7 @@ EARLIER = 15
 
 
 @click.option("--trials", type=int, metavar="N", help="How many networks to try.")
-@click.option("--seed", type=int, metavar="N", help="Names all random draws; the same seed asks the same.")
+@click.option("--seed", type=int, metavar="N", help="Seed of all random draws.")
 @click.option("--out", type=PATH, metavar="FOLDER", help="Folder of the page, the journal and earlier studies.")
 def demo(
     *,
@@ -265,7 +265,7 @@ def _tune(target: Network, tasks: list[Task], trials: int, seed: int, journal: P
 def _conclude(target: Network, result: Result, folder: Path, screen: Console) -> Path:
     """Print the outcome beside the defaults, and write the page."""
     rows = sorted((row for row in runs(result.policy) if row.value is not None), key=lambda row: -(row.value or 0.0))
-    screen.print("", table_of(rows[:5], screen, title="Best runs", label="accuracy"), "", sep="\n")
+    screen.print("", table_of(rows[:5], screen, title="Best trials", label="accuracy"), "", sep="\n")
     tuned = result.params or {}
     scores = {name: (ask(DEFAULTS), ask(tuned)) for name, ask in _measures(target).items()}
     screen.print(_comparison(scores))

@@ -17,7 +17,7 @@ PATH = click.Path(path_type=Path)
 DIRECTION = click.Choice(["maximize", "minimize"])
 
 direction = click.option("--direction", type=DIRECTION, metavar="WAY", help="maximize or minimize.")
-seed = click.option("--seed", type=click.IntRange(0), metavar="N", help="Names all random draws.")
+seed = click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of all random draws.")
 out = click.option("--out", type=PATH, metavar="FOLDER", help="Folder of what is written.")
 picture = click.option("--picture/--no-picture", help="Whether to draw a picture.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print only JSON.")

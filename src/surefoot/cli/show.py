@@ -116,7 +116,7 @@ def saved_state(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 @click.argument("path", type=PATH, metavar="JOURNAL", help="A journal, or a state written by policy.save().")
 @click.option("--page", type=PATH, metavar="FILE.html", help="Write the page of the run here.")
-@click.option("--top", type=click.IntRange(1), metavar="K", help="How many of the best runs to list.")
+@click.option("--top", type=click.IntRange(1), metavar="K", help="How many of the best trials to list.")
 @click.option(
     "--direction", type=DIRECTION, metavar="WAY", help="maximize or minimize.", show_default="that of the run"
 )
@@ -138,7 +138,7 @@ def show(
     >>> RandomSearch(Box([(0.0, 1.0)]), seed=1).save(path)
     >>> screen = Console(file=io.StringIO(), width=60)
     >>> policy = show(path, console=screen)
-    >>> "no run has given a value" in screen.file.getvalue()
+    >>> "no trial has given a value" in screen.file.getvalue()
     True
     """
     if top < 1:
@@ -156,7 +156,7 @@ def show(
         say(screen, "\n".join(_trace(view, screen)))
         screen.print("", _axes(view, screen), sep="\n")
         best = [measured[i] for i in np.argsort(-view.quality, kind="stable")[:top]]
-        screen.print("", table_of(best, screen, title="Best runs", digits=view.digits()), sep="\n")
+        screen.print("", table_of(best, screen, title="Best trials", digits=view.digits()), sep="\n")
     under_way = [row for row in view.rows if row.status == "pending"]
     if under_way:
         screen.print("", table_of(under_way, screen, title="Pending"), sep="\n")
@@ -169,16 +169,16 @@ def show(
 
 
 def standing(rows: Sequence[Run]) -> str:
-    """Return how many runs there are and how they stand, in a few words.
+    """Return how many trials there are and how they stand, in a few words.
 
     >>> standing([Run(0, np.zeros(1), {}, 1.0, "measured"), Run(1, np.zeros(1), {}, None, "pending")])
-    '2 runs: 1 measured, 1 pending'
+    '2 trials: 1 measured, 1 pending'
     """
     counts = Counter(row.status for row in rows)
     words = [f"{counts[word]} {word}" for word in ("measured", "failed", "cancelled", "pending") if counts[word]]
     stopped = sum(row.stopped is not None for row in rows)
     words += [f"{stopped} stopped early"] if stopped else []
-    return f"{len(rows)} run{'' if len(rows) == 1 else 's'}{': ' if words else ''}{', '.join(words)}"
+    return f"{len(rows)} trial{'' if len(rows) == 1 else 's'}{': ' if words else ''}{', '.join(words)}"
 
 
 def table_of(rows: Sequence[Run], screen: Console, *, title: str, label: str = "value", digits: int = 4) -> Table:
@@ -189,12 +189,12 @@ def table_of(rows: Sequence[Run], screen: Console, *, title: str, label: str = "
     >>> import io
     >>> rows = [Run(3, np.array([0.5]), {"rate": 0.5}, 0.91, "measured")]
     >>> screen = Console(file=io.StringIO(), width=60)
-    >>> screen.print(table_of(rows, screen, title="Best runs"))
+    >>> screen.print(table_of(rows, screen, title="Best trials"))
     >>> "0.91" in screen.file.getvalue()
     True
     """
     names = list(dict.fromkeys(name for row in rows for name in row.params))
-    before: dict[str, list[str]] = {"run": ["told" if row.id is None else str(row.id) for row in rows]}
+    before: dict[str, list[str]] = {"trial": ["told" if row.id is None else str(row.id) for row in rows]}
     if any(row.value is not None for row in rows):
         before[label] = ["" if row.value is None else number(row.value, digits) for row in rows]
     if any(row.curve for row in rows):
@@ -274,7 +274,7 @@ def answer(view: RunView) -> list[Text]:
     """
     best, digits = view.answer, view.digits()
     if best is None:
-        return [Text("no recommendation: no run has given a value", style="yellow")]
+        return [Text("no recommendation: no trial has given a value", style="yellow")]
     if isinstance(best, LevelSet):
         found = json.dumps({**best.counts(), "threshold": best.threshold})
         return [Text("Level set", style="bold"), Text(found, style="green"), Text(f"by {best.rule}")]

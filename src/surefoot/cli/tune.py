@@ -23,7 +23,7 @@ from surefoot.cli.show import answer, standing, table_of
 from surefoot.cli.storage import as_begun, earlier_studies, trust
 from surefoot.cli.target import find, options_from, policy_named, space_from
 from surefoot.cli.watch import Screen, Watched
-from surefoot.errors import MissingExtra, NoData, SurefootError
+from surefoot.errors import Interrupted, MissingExtra, NoData, SurefootError
 from surefoot.loop.journal import Journal
 from surefoot.loop.policy import Policy
 from surefoot.optimizer import Result, optimize
@@ -46,9 +46,13 @@ __all__ = ["tune"]
     "--journal",
     type=PATH,
     metavar="FILE",
-    help="Keep every trial here as it happens; without it only the page is kept.",
+    help="Keep every trial here as it happens; by default in a new file in the folder of the page.",
 )
-@click.option("--resume", is_flag=True, help="Continue the journal where it stopped.")
+@click.option("--resume", is_flag=True, help="Continue the journal, or the last one, where it stopped.")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="How many trials at a time, a process each.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Begin no trial after so many seconds.")
+@click.option("--trial-timeout", type=float, metavar="SECONDS", help="With workers: how long a trial may take.")
+@click.option("--stop", type=float, metavar="VALUE", help="End when the expected improvement is smaller.")
 @direction
 @click.option(
     "--policy",
@@ -63,14 +67,12 @@ __all__ = ["tune"]
     metavar="KEY=VALUE",
     help="An option of the policy, its value written as in TOML; repeatable.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), metavar="N", help="Names all random draws; the same seed asks the same."
-)
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of all random draws; it is printed and kept.")
 @click.option(
     "--epochs",
     type=click.IntRange(1),
     metavar="N",
-    help="Length of a whole run, for an objective that yields once per epoch.",
+    help="Length of a whole training run, for an objective that yields once per epoch.",
 )
 @click.option(
     "--transfer",
@@ -92,6 +94,10 @@ def tune(
     trials: int,
     journal: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    workers: int | None = None,
+    timeout: float | None = None,
+    trial_timeout: float | None = None,
+    stop: float | None = None,
     direction: str = "maximize",
     policy: str | None = None,
     options: Sequence[str] = (),
@@ -122,6 +128,7 @@ def tune(
         raise ValueError(f"direction must be 'maximize' or 'minimize', got {direction!r}")
     domain = space_from(space)
     chosen, settings = _policy(policy, options, epochs, bool(transfer))
+    journal = _kept(out, resume) if journal is None else journal
     done = _check_journal(journal, resume)
     folder = Path(out) if page and out is not None else None
     if folder is not None:
@@ -137,7 +144,7 @@ def tune(
     if not quiet:
         screen.say(f"{target}: {trials} trials, {direction}, {chosen.__name__}{f', {done} done' if done else ''}")
         for task in settings["tasks"] if transfer else ():
-            screen.say(f"learning from {task.name}, {len(task)} runs")
+            screen.say(f"learning from {task.name}, {len(task)} trials")
         for reason in found.skipped:
             screen.say(f"not learning from {reason}")
     start = time.monotonic()
@@ -153,11 +160,20 @@ def tune(
                 journal=journal,
                 catch=() if stop_on_error else (Exception,),
                 callback=screen.finished,
+                workers=workers,
+                timeout=timeout,
+                trial_timeout=trial_timeout,
+                stop=stop,
+                on_error=run.failed,
                 **settings,
             )
     except NoData:
         last = f"; the last one: {screen.failure}" if screen.failure else ""
         raise NoData(f"all {trials} trials failed{last}") from None
+    except Interrupted as error:
+        if error.result is not None:
+            _finish(error.result, screen, time.monotonic() - start, journal, folder)
+        raise
     except Exception as error:
         if error is not run.error:
             raise
@@ -196,6 +212,17 @@ def _policy(
     return chosen, options
 
 
+def _kept(out: str | os.PathLike[str] | None, resume: bool) -> Path | None:
+    """The journal of a run that names none: a new file in the folder, or with ``resume`` the last one there."""
+    if out is None:
+        return None
+    runs = {int(file.stem[4:]): file for file in Path(out).glob("run-*.jsonl") if file.stem[4:].isdecimal()}
+    last = max(runs, default=0)
+    if resume and not last:
+        raise ValueError(f"--resume: there is no run in {out} yet; which --journal FILE should be continued?")
+    return runs[last] if resume else Path(out) / f"run-{last + 1}.jsonl"
+
+
 def _check_journal(journal: str | os.PathLike[str] | None, resume: bool) -> int:
     """How many trials a journal that may be continued holds already."""
     if journal is None:
@@ -232,7 +259,7 @@ def _finish(
     else:
         measured = [row for row in view.rows if row.value is not None]
         best = [measured[i] for i in np.argsort(-view.quality, kind="stable")[:5]]
-        table = table_of(best, screen.console, title="Best runs", digits=view.digits())
+        table = table_of(best, screen.console, title="Best trials", digits=view.digits())
         screen.console.print("", table, "", sep="\n")
         for line in recommended:
             screen.say(line)
@@ -241,6 +268,8 @@ def _finish(
         screen.say(f"\n{standing(view.rows)}{spent}, {_duration(seconds)}, seed {result.policy.seed}")
         if trusted := trust(result.policy):
             screen.say(f"weights of earlier studies: {trusted}")
+        if result.ended not in ("the budget is spent", "interrupted"):
+            screen.say(f"ended early: {result.ended}")
         if journal is not None:
             screen.say(f"journal: {journal}")
     if folder is not None:
@@ -259,8 +288,6 @@ def _duration(seconds: float) -> str:
 
 
 def _interrupted(given: Mapping[str, Any]) -> str:
-    if given["journal"] is None:
-        return "interrupted; without --journal nothing was kept"
     return f"interrupted; go on with\n{again(*([] if given['resume'] else ['--resume']))}"
 
 
@@ -269,7 +296,7 @@ command = offer(
     """Find good parameters of a Python function.
 
     The function takes the dict of its parameters and returns a number, or yields one after each epoch. It may return
-    None for a run that failed; an exception counts as one too.
+    None for a trial that failed; an exception counts as one too.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from surefoot.cli.show import curve_of, shown
@@ -76,6 +76,10 @@ class Watched:
         """Be ready for the next run."""
         self.curve: list[float | None] = []
         self.error: BaseException | None = None
+
+    def failed(self, error: BaseException) -> None:
+        """Take note of an error in a worker."""
+        self.error = error
 
     def __call__(self, params: dict[str, Any]) -> Outcome | Generator[Outcome, None, None]:
         self.forget()
@@ -151,7 +155,7 @@ class Screen:
     >>> with Screen(run, console, 2) as screen:
     ...     result = optimize(run, Space(x=Float(0.0, 1.0)), 2, seed=0, callback=screen.finished)
     >>> console.file.getvalue().splitlines()[1]
-    'run 1 (2/2): value 0..., best 0..., x=0...'
+    'trial 1 (2/2): value 0..., best 0..., x=0...'
     """
 
     def __init__(
@@ -170,7 +174,9 @@ class Screen:
         self._bars: Progress | None = None
         if console.is_terminal and not quiet:
             columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.description}"))
-            self._bars = Progress(*columns, TimeElapsedColumn(), console=console, expand=True, transient=True)
+            self._bars = Progress(
+                *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, expand=True, transient=True
+            )
             self._task = self._bars.add_task("", total=trials, completed=done)
             run.reached = self._reached
 
@@ -216,7 +222,7 @@ class Screen:
         elif not self.quiet:
             outcome = f"failed, {self.failure}" if value is None else f"value {number(value)}"
             parts = [outcome, f"best {number(best)}" if values else "", self._length(curve, stopped), params]
-            self.say(f"run {query.id} ({count}/{self.trials}): {', '.join(part for part in parts if part)}")
+            self.say(f"trial {query.id} ({count}/{self.trials}): {', '.join(part for part in parts if part)}")
 
     def _length(self, curve: Sequence[float | None], stopped: bool) -> str:
         return f"{len(curve)}{self._of()} epochs{' (stopped)' if stopped else ''}" if curve else ""
@@ -233,7 +239,7 @@ class Screen:
         """A line of the table above the bar; what does not fit is cut."""
         if not self._headed:
             followed = f"{'epochs':>9}  {'curve':12}  " if curve else ""
-            self._line(Text(f"{'run':>5}  {'value':>9}  {'best':>9}  {followed}parameters", style="bold"))
+            self._line(Text(f"{'trial':>5}  {'value':>9}  {'best':>9}  {followed}parameters", style="bold"))
             self._headed = True
         row = Text(f"{id:>5}  ")
         if value is None:

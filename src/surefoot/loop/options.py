@@ -24,7 +24,7 @@ __all__ = ["Options", "asked_for", "check_domain", "held", "keeps"]
 class Options(TypedDict, total=False):
     """Keyword arguments that every policy takes.
 
-    ``direction`` says which way is better, ``"maximize"`` or ``"minimize"``; ``seed`` names all random draws (None:
+    ``direction`` says which way is better, ``"maximize"`` or ``"minimize"``; ``seed`` fixes all random draws (None:
     drawn once and stored); ``repeats=False`` never asks for a measured point again; ``journal`` is a path, or a
     :class:`Journal`, in which every event is durable before the call returns.
 

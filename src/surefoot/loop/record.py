@@ -80,7 +80,7 @@ class Record(ABC, metaclass=_Meta):
     Parameters
     ----------
     seed : int, optional
-        Names all random draws; None draws one and stores it.
+        Seed of all random draws; None draws one and stores it.
     journal : path or Journal, optional
         Where every event is durable before the call that made it returns. An existing journal of the same
         configuration is continued.
@@ -107,7 +107,7 @@ class Record(ABC, metaclass=_Meta):
         """Derive what follows from an event that was committed before."""
 
     def _cache(self) -> dict[str, Any]:
-        """Return what is dear to recompute, JSON-able."""
+        """Return what is expensive to recompute, JSON-able."""
         return {}
 
     def _restore(self, cache: dict[str, Any]) -> None:

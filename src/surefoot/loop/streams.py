@@ -2,7 +2,7 @@
 
 Every random draw of a policy comes from a generator named by its purpose and its step. No generator is kept, so extra
 draws for one purpose never shift another, two policies that share a seed share their common randomness, and a policy
-rebuilt in another process asks the same.
+rebuilt in another process asks for the same points.
 
 >>> stream(7, "ties", 3).integers(1000) == stream(7, "ties", 3).integers(1000)
 np.True_

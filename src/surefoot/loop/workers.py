@@ -32,19 +32,19 @@ from surefoot.errors import SurefootError
 from surefoot.loop.events import as_outcome
 from surefoot.loop.types import Outcome
 
-__all__ = ["Crew", "Hired", "Message", "Processes"]
+__all__ = ["Crew", "Hired", "News", "Processes"]
 
 Objective = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Message:
+class News:
     """What a crew says of the measurement of a query, and who made it.
 
     ``kind`` is ``value`` (with an outcome), ``epoch`` (an outcome; the worker waits for an answer where it can),
     ``end`` (of the epochs), ``error`` (an exception), ``lost`` (why) or ``late``.
 
-    >>> Message(0, "late", None, "host:17").kind
+    >>> News(0, "late", None, "host:17").kind
     'late'
     """
 
@@ -62,7 +62,7 @@ class Crew(Protocol):
     def start(self, id: int, point: Any, stops: int | None = None) -> None:
         """Begin to measure a point; ``stops`` is that of a move."""
 
-    def messages(self, timeout: float | None) -> list[Message]:
+    def messages(self, timeout: float | None) -> list[News]:
         """Wait for the next messages, for so many seconds at most."""
 
     def answer(self, id: int, go_on: bool) -> None:
@@ -123,7 +123,7 @@ class Processes:
         deadline = float("inf") if self.limit is None else time.monotonic() + self.limit
         self._running[here] = (id, process, deadline)
 
-    def messages(self, timeout: float | None) -> list[Message]:
+    def messages(self, timeout: float | None) -> list[News]:
         first = min((deadline for _, _, deadline in self._running.values()), default=float("inf"))
         left = max(0.0, first - time.monotonic())
         waits = min(left, float("inf") if timeout is None else timeout)
@@ -132,21 +132,21 @@ class Processes:
         now = time.monotonic()
         for pipe, (id, process, deadline) in list(self._running.items()):
             if now > deadline and pipe not in ready:
-                found.append(Message(id, "late", f"no value within {self.limit:g} s", _name(process)))
+                found.append(News(id, "late", f"no value within {self.limit:g} s", _name(process)))
                 self._end(pipe)
         return found
 
-    def _read(self, pipe: Any) -> Message:
+    def _read(self, pipe: Any) -> News:
         id, process, _ = self._running[pipe]
         try:
             kind, content = pipe.recv()
         except (EOFError, OSError):
             process.join()
             self._end(pipe)
-            return Message(id, "lost", f"the process ended with exit code {process.exitcode}", _name(process))
+            return News(id, "lost", f"the process ended with exit code {process.exitcode}", _name(process))
         if kind != "epoch":
             self._end(pipe, kill=False)
-        return Message(id, kind, content, _name(process))
+        return News(id, kind, content, _name(process))
 
     def answer(self, id: int, go_on: bool) -> None:
         for pipe, (other, _, _) in list(self._running.items()):
@@ -239,13 +239,13 @@ class Hired:
     ) -> None:
         self.executor, self.objective, self.size, self.limit = executor, objective, size, limit
         self._futures: dict[concurrent.futures.Future[Any], tuple[int, float]] = {}
-        self._ready: dict[int, list[Message]] = {}  # epochs that are to be judged one by one
+        self._ready: dict[int, list[News]] = {}  # epochs that are to be judged one by one
 
     def start(self, id: int, point: Any, stops: int | None = None) -> None:
         future = self.executor.submit(_elsewhere, self.objective, point, stops)
         self._futures[future] = (id, float("inf") if self.limit is None else time.monotonic() + self.limit)
 
-    def messages(self, timeout: float | None) -> list[Message]:
+    def messages(self, timeout: float | None) -> list[News]:
         if self._ready:
             return [rest.pop(0) for rest in self._take_ready()]
         first = min((deadline for _, deadline in self._futures.values()), default=float("inf"))
@@ -265,10 +265,10 @@ class Hired:
             if now > deadline:
                 future.cancel()
                 del self._futures[future]
-                found.append(Message(id, "late", f"no value within {self.limit:g} s", "the executor"))
+                found.append(News(id, "late", f"no value within {self.limit:g} s", "the executor"))
         return found
 
-    def _take_ready(self) -> list[list[Message]]:
+    def _take_ready(self) -> list[list[News]]:
         found = [rest for rest in self._ready.values() if rest]
         self._ready = {id: rest for id, rest in self._ready.items() if len(rest) > 1}
         return found
@@ -300,18 +300,18 @@ def _elsewhere(objective: Objective, point: Any, stops: int | None) -> tuple[str
         return whoami(), [], portable(error)
 
 
-def _heard(id: int, future: concurrent.futures.Future[Any]) -> list[Message]:
+def _heard(id: int, future: concurrent.futures.Future[Any]) -> list[News]:
     """What a finished future says, the last message being the end of it."""
     try:
         by, outcomes, ending = future.result()
     except concurrent.futures.CancelledError:
-        return [Message(id, "lost", "the executor cancelled it", "the executor")]
+        return [News(id, "lost", "the executor cancelled it", "the executor")]
     except concurrent.futures.BrokenExecutor as error:
-        return [Message(id, "broken", error, "the executor")]
+        return [News(id, "broken", error, "the executor")]
     except Exception as error:  # the executor's own: a worker that was killed, a function that cannot be sent
-        return [Message(id, "error", error, "the executor")]
+        return [News(id, "error", error, "the executor")]
     if isinstance(ending, BaseException):
-        return [Message(id, "error", ending, by)]
+        return [News(id, "error", ending, by)]
     if ending == "epochs":
-        return [*(Message(id, "epoch", one, by) for one in outcomes), Message(id, "end", None, by)]
-    return [Message(id, "value", outcomes[0], by)]
+        return [*(News(id, "epoch", one, by) for one in outcomes), News(id, "end", None, by)]
+    return [News(id, "value", outcomes[0], by)]

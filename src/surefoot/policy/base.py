@@ -91,7 +91,7 @@ class ModelPolicy(Policy):
     automatic : int
         The version in use; 0 with a given ``gp``.
     surrogate : Surrogate
-        What is believed about the objective.
+        The surrogate of the objective.
     rule : Rule
         How the next point is chosen; set by the constructor of a subclass.
     start : InitialDesign
@@ -220,7 +220,7 @@ class ModelPolicy(Policy):
         Parameters
         ----------
         time : float, optional
-            What is believed about which time, from the latest one on, which is the default; for policies that declare
+            The belief about which time, from the latest one on, which is the default; for policies that declare
             ``forecasts``.
         """
         if time is not None and not self.forecasts:

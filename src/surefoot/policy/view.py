@@ -45,7 +45,7 @@ class View:
     trials : Trials
         What was asked and told.
     surrogate : Surrogate
-        What is believed about the objective.
+        The surrogate of the objective.
     step : int
         Number of the query to choose; keys the streams.
     stream : callable

@@ -56,7 +56,7 @@ class SurefootNode(ExternalGenerationNode):
     name : str
         Of the node.
     seed : int, optional
-        Names all random draws. None: follows from the experiment's name and the time it was made.
+        Seed of all random draws. None: follows from the experiment's name and the time it was made.
     should_deduplicate : bool
         Whether Ax refuses arms that were tried before. The policy is then told not to repeat measured points.
     transition_criteria : sequence of TransitionCriterion, optional

@@ -53,7 +53,7 @@ class SurefootSampler(BaseSampler):
         Called as ``policy(domain, seed=..., **options)`` for each group of parameters that occur together. None:
         ``ExpectedImprovement``, or ``RMGPUCB`` with ``transfer_from``.
     seed : int, optional
-        Names all random draws. None: derived from the study, the same in all of its processes.
+        Seed of all random draws. None: derived from the study, the same in all of its processes.
     transfer_from : sequence of Study, optional
         Earlier studies to learn from: policies that take ``tasks`` get their trials. A study that lacks a parameter or
         goes the other way is skipped with a warning; a group that none of them knows is left to

@@ -46,7 +46,7 @@ class SurefootSearch(Searcher):
     metric, mode : str, optional
         What to optimize, and "min" or "max", if the tuner does not say.
     seed : int, optional
-        Names all random draws.
+        Seed of all random draws.
     points_to_evaluate : sequence of mappings, optional
         Configurations to try first.
     time_attr : str

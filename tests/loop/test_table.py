@@ -18,7 +18,7 @@ from surefoot import (
     load,
 )
 from surefoot.domain.cells import first_space, missing, read_cells, value_in
-from surefoot.domain.held import Held
+from surefoot.domain.partial_space import PartialSpace
 from surefoot.errors import NoData, NotSupported
 from surefoot.loop.events import timeless
 from surefoot.loop.table import rows_of
@@ -195,7 +195,7 @@ def test_what_cannot_be_fixed_is_refused_and_changes_nothing():
 
 
 def test_a_part_of_a_space_is_a_domain():
-    part = Held(SPACE, {"solvent": 1.0, "heat": 30.1})
+    part = PartialSpace(SPACE, {"solvent": 1.0, "heat": 30.1})
     rng = np.random.default_rng(0)
     for X in (part.sample(20, rng), part.design(20, rng), part.decode(rng.random((20, 5))), part.enumerate()):
         assert part.contains(X).all()

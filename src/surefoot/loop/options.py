@@ -10,7 +10,7 @@ import numpy as np
 
 from surefoot.domain import Domain, Space
 from surefoot.domain.cells import value_in
-from surefoot.domain.held import Held
+from surefoot.domain.partial_space import PartialSpace
 from surefoot.errors import NotSupported, PendingQuery
 from surefoot.loop.journal import Journal
 
@@ -77,7 +77,7 @@ def asked_for(policy: Policy, n: Any, context: Mapping[str, Any]) -> int:
     return count
 
 
-def held(domain: Domain, fixed: Mapping[str, Any]) -> Held:
+def held(domain: Domain, fixed: Mapping[str, Any]) -> PartialSpace:
     """Return the part of a space in which some parameters have the given values.
 
     >>> from surefoot.domain import Float
@@ -94,7 +94,7 @@ def held(domain: Domain, fixed: Mapping[str, Any]) -> Held:
             values[name] = domain.parameters[name].number(value_in(domain.parameters[name], given))
         except ValueError as error:
             raise ValueError(f"fixed {name} = {given!r} {error}") from None
-    return Held(domain, values)
+    return PartialSpace(domain, values)
 
 
 def keeps(policy: Policy, query: Query, fixed: Mapping[str, Any] | None) -> None:

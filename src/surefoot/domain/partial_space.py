@@ -1,6 +1,6 @@
 """A part of a space: some of its parameters keep a value, the others vary. A model sees the whole space.
 
->>> part = Held(Space(rate=Float(0.0, 1.0), base=Choice(["a", "b"])), {"base": 1.0})
+>>> part = PartialSpace(Space(rate=Float(0.0, 1.0), base=Choice(["a", "b"])), {"base": 1.0})
 >>> part.enumerate() if part.size else part.sample(2, np.random.default_rng(0))[:, 1]
 array([1., 1.])
 """
@@ -18,10 +18,10 @@ from surefoot.domain.base import Array, Found, readonly
 from surefoot.domain.parameter import Choice, Float  # noqa: F401 (the examples)
 from surefoot.domain.space import Space
 
-__all__ = ["Held"]
+__all__ = ["PartialSpace"]
 
 
-class Held(Space):
+class PartialSpace(Space):
     """The points of a space at which some coordinates have given values.
 
     Parameters
@@ -31,7 +31,7 @@ class Held(Space):
     numbers : mapping of str to float
         The coordinates that are held, by the names of their parameters.
 
-    >>> part = Held(Space(rate=Float(0.0, 1.0), heat=Float(0.0, 10.0)), {"heat": 5.0})
+    >>> part = PartialSpace(Space(rate=Float(0.0, 1.0), heat=Float(0.0, 10.0)), {"heat": 5.0})
     >>> part.lower, part.upper
     (array([0. , 0.5]), array([1. , 0.5]))
     """

@@ -408,6 +408,10 @@ class Policy(Record):
         """Return how much a policy with a model would like to measure each row of a table now, shape (n,)."""
         raise NotSupported(f"{type(self).__name__} has no model to score points with")
 
+    def importance(self) -> Any:
+        """Return how much each parameter matters under the model of a policy that has one."""
+        raise NotSupported(f"{type(self).__name__} has no model to tell what matters")
+
     def inputs(self, points: Array) -> Array:
         """Return what the belief sees of points (n, d): their encoding, for runs of many epochs with the last one."""
         return self.domain.encode(points)

@@ -40,6 +40,7 @@ from surefoot.loop.trials import Place
 from surefoot.loop.types import Observation, Prediction, Proposal, Recommendation
 from surefoot.loop.widths import Width
 from surefoot.policy.exploration import SecondLook
+from surefoot.policy.importance import Importance, importance
 from surefoot.policy.rule import Pointwise, Rule
 from surefoot.policy.start import InitialDesign, MoveStart, SobolStart
 from surefoot.policy.surrogate import Surrogate
@@ -334,6 +335,10 @@ class ModelPolicy(Policy):
         with view.hallucinated() as belief:
             mean, std = belief.predict(self.domain.address(X))
             return np.asarray(self.rule.acquisition(view, belief).value(mean, std))
+
+    def importance(self, *, points: int = 1024, draws: int = 64) -> list[Importance]:
+        """Return the Sobol indices of each parameter, with intervals; see :mod:`surefoot.policy.importance`."""
+        return importance(self, points=points, draws=draws)
 
     def _points(self, points: Any) -> tuple[bool, Array]:
         """Whether this is one point, and the points (n, d)."""

@@ -7,7 +7,8 @@ and B of the domain, and at AB_i, which is A with column i of B, Jansen's estima
     T_i = E[(f(A) − f(AB_i))²] / (2 V),    S_i = 1 − E[(f(B) − f(AB_i))²] / (2 V),    V = Var f.
 
 They are computed for the posterior mean, and for functions drawn from the posterior (:mod:`surefoot.belief.paths`),
-whose quantiles are the interval. Points are uniform on the encoded axes: a logarithmic parameter counts by decades.
+each on rows of the samples drawn again; the quantiles are the interval, so that it holds what the sampling leaves open
+too. Points are uniform on the encoded axes: a logarithmic parameter counts by decades.
 
 References: Sobol' 1993; Jansen 1999; Saltelli et al. 2010, table 2; Le Gratiet, Cannamela & Iooss 2014 (draws).
 """
@@ -75,11 +76,12 @@ def importance(policy: ModelPolicy, *, points: int = 1024, draws: int = 64) -> l
     if all(o.failed for o in policy.history):
         raise NoData(f"{type(policy).__name__} has no successful measurement yet")
     count, many = whole(points, "points", 16), whole(draws, "draws", 2)
-    samples = _samples(domain, count, policy.stream("importance", 0), policy.stream("importance", 1))
     posterior = policy.posterior()
+    A, B = policy.stream("importance", 0), policy.stream("importance", 1)
     paths = sample_paths(posterior, many, policy.stream("importance", 2))
-    total, first = _indices(lambda X: posterior.mean(policy.inputs(X))[None], samples)
-    totals, firsts = _indices(lambda X: paths(policy.inputs(X)), samples)
+    rows = policy.stream("importance", 3).integers(count, size=(many, count))
+    totals, firsts = _indices(lambda X: paths(policy.inputs(X)), _samples(domain, count, A, B), rows)
+    total, first = _indices(lambda X: posterior.mean(policy.inputs(X))[None], _samples(domain, 8 * count, A, B))
     tail = 50.0 * (1.0 - policy.confidence)
     ends = [np.nanpercentile(values, [tail, 100.0 - tail], axis=0) for values in (totals, firsts)]
     found = [
@@ -101,12 +103,15 @@ def _samples(domain: Domain, count: int, rng: np.random.Generator, other: np.ran
     return [A, B, *mixed]
 
 
-def _indices(function: Callable[[Array], Array], samples: list[Array]) -> tuple[Array, Array]:
-    """The total and the first-order indices of functions, shape (functions, d) each."""
+def _indices(
+    function: Callable[[Array], Array], samples: list[Array], rows: NDArray[np.intp] | None = None
+) -> tuple[Array, Array]:
+    """The total and the first-order indices of functions, shape (functions, d) each; on the rows given for each."""
     values = []
     for X in samples:
         parts = [function(X[start : start + BLOCK]) for start in range(0, len(X), BLOCK)]
-        values.append(np.concatenate(parts, axis=1))
+        found = np.concatenate(parts, axis=1)
+        values.append(found if rows is None else np.take_along_axis(found, rows, axis=1))
     return jansen(values[0], values[1], np.stack(values[2:]))
 
 

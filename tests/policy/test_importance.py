@@ -54,7 +54,7 @@ def test_estimators_agree_with_known_indices(name):
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_indices_of_a_belief_agree_with_those_of_the_function(name):
     f, d, first, total = KNOWN[name]
-    count = {"ishigami": 120, "g": 100}.get(name, 30)
+    count = {"ishigami": 250, "g": 100}.get(name, 30)
     policy = ExpectedImprovement(Box.unit(d), seed=0)
     X = policy.domain.design(count, np.random.default_rng(2))
     for x, y in zip(X, f(X), strict=True):

@@ -178,9 +178,10 @@ class Journal:
                 header = {**header, **first(found)}
             before, now = _run(found or header), _run(header)
             if before != now:
-                different = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+                different = _changes(before, now)
+                more = f", and {len(different) - 3} more" if len(different) > 3 else ""
                 raise ValueError(
-                    f"{self.path} belongs to another run (its {', '.join(different)} differ); "
+                    f"{self.path} belongs to another run ({', '.join(different[:3])}{more}); "
                     "use another path, or surefoot.load(path) to continue it as it was"
                 )
             self._file.cut(end)
@@ -237,3 +238,23 @@ def same_settings(config: Any, stored: Any) -> bool:
     True
     """
     return bool(_said(loads(dumps(config))) == _said(stored))
+
+
+def _changes(before: Any, now: Any, name: str = "") -> list[str]:
+    """What differs between two headers, each with its place and both values.
+
+    >>> _changes({"config": {"width": 2.0}, "seed": 1}, {"config": {"width": 3.0}, "seed": 1})
+    ['width was 2.0 and is 3.0']
+    """
+    if before == now:
+        return []
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = sorted(before.keys() | now.keys())
+        inside = {key: name if key in _LAYERS else f"{name}.{key}".strip(".") for key in keys}
+        return [text for key in keys for text in _changes(before.get(key), now.get(key), inside[key])]
+    was, is_ = (text if len(text := repr(value)) <= 40 else "another" for value in (before, now))
+    return [f"{name} was {was} and is {is_}"]
+
+
+_LAYERS = ("config", "value", "parameters")
+"""Keys of a header that a user never wrote."""

@@ -198,6 +198,13 @@ def test_one_measurement_and_equal_measurements_are_no_trouble():
         averaged(gp, np.empty((0, 1)), [])
 
 
+def test_many_hyper_parameters_cost_no_more_members_than_there_are_noises():
+    rng = np.random.default_rng(0)
+    X = rng.random((12, 10))
+    belief = averaged(GP.automatic(Box.unit(10), version=2), X, X[:, 0] + 0.3 * rng.standard_normal(12))
+    assert 3 < len(belief.members) <= 20
+
+
 def test_many_measurements_are_taken_to_say_enough():
     rng = np.random.default_rng(0)
     X = rng.random((301, 1))

@@ -12,7 +12,9 @@ are then far too narrow. :func:`averaged` keeps all explanations that the measur
        log w(ν) = log p(y | θ̂, ν) + log p(θ̂) + log p(ν) − ½ log det Λ   (Laplace; Rue, Martino & Chopin 2009, eq. 3),
 
    times the length of the step, the trapezoid's rule;
-4. spread each node over points θ̂ ± √p Λ^(−½) eᵢ, weighted by their density over that of the normal distribution;
+4. spread each node over points θ̂ ± √p Λ^(−½) eᵢ, weighted by their density over that of the normal distribution (up
+   to ``AXES`` hyper-parameters and ``FEW`` measurements; beyond, where it would cost most, a node is its top alone and
+   det Λ is taken to be the same at all of them);
 5. condition on the data at each point, with the constant mean integrated out
    (:class:`~surefoot.belief.free_mean.FreeMean`), and mix.
 
@@ -61,6 +63,7 @@ NODES = 20  # at most
 COUNTS = 1e-3  # smallest weight of a node, or of a member, that is kept
 DIFFERENCE = 0.1  # in a log hyper-parameter, for the curvature
 STEEPEST = 0.25  # smallest curvature in any direction, that of a prior of standard deviation 2
+AXES, FEW = 8, 100  # hyper-parameters, and measurements, up to which each node is spread out: it costs 2p members
 CROWD = 300  # measurements above which they determine the hyper-parameters
 
 
@@ -225,7 +228,7 @@ class _Profile:
     def members(self, node: _Height, log_weight: float) -> list[tuple[Array, float]]:
         evidence = self.at(node.nu)
         p = int(evidence.free.sum())
-        if not p:
+        if not 0 < p <= AXES or len(evidence.y) > FEW:
             return [(node.top, math.exp(log_weight))]
         values, vectors = np.linalg.eigh(self.curvature(node))
         log_weight -= 0.5 * float(np.log(values).sum())

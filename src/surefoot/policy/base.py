@@ -286,6 +286,8 @@ class ModelPolicy(Policy):
         >>> bool(low < 1.0 < high)
         True
         """
+        if self.clock is not None:  # its belief fades, which an average over fits does not know
+            return self.posterior()
         return self.surrogate.rows.in_units(self.surrogate.averaged())
 
     def predict(self, points: Any) -> Any:

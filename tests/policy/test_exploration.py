@@ -130,10 +130,10 @@ def test_a_resumed_policy_goes_on_in_the_same_way(rule, noise):
 
 def test_a_stalled_rule_looks_where_little_is_known():
     policy = ExpectedImprovement(Box.unit(1), seed=0, initial=0)
-    for x in np.linspace(0.0, 0.4, 9):  # a parabola that the belief learns at once, and nothing beyond it
+    for x in np.linspace(0.0, 0.4, 9):  # a parabola that the belief learns soon, and nothing beyond it
         policy.tell([x], -((x - 0.2) ** 2))
     asked = []
-    for _ in range(6):
+    for _ in range(12):
         query = policy.ask()
         asked.append(query)
         policy.tell(query, -float((query.x[0] - 0.2) ** 2))

@@ -76,7 +76,7 @@ def importance(policy: ModelPolicy, *, points: int = 1024, draws: int = 64) -> l
     if all(o.failed for o in policy.history):
         raise NoData(f"{type(policy).__name__} has no successful measurement yet")
     count, many = whole(points, "points", 16), whole(draws, "draws", 2)
-    posterior = policy.posterior()
+    posterior = policy.surrogate.posterior()  # where values are warped: of the warped values
     A, B = policy.stream("importance", 0), policy.stream("importance", 1)
     paths = sample_paths(posterior, many, policy.stream("importance", 2))
     rows = policy.stream("importance", 3).integers(count, size=(many, count))

@@ -1,4 +1,4 @@
-"""Ten ways to choose the next point, on one rugged function: what each had found after how many measurements.
+"""Eleven ways to choose the next point, on one rugged function: what each had found after how many measurements.
 
 python examples/compare_policies.py [MEASUREMENTS]        # writes compare_policies.png and the page of the best run
 """
@@ -28,6 +28,7 @@ policies = {
     "probability of improvement": surefoot.ProbabilityOfImprovement(box, seed=2),
     "GP-UCB": surefoot.GPUCB(box, seed=2),
     "Add-GP-UCB": surefoot.AddGPUCB(box, groups=2, candidates=500, seed=2),
+    "trust region": surefoot.TrustRegion(box, seed=2),
     "Thompson sampling": surefoot.ThompsonSampling(box, seed=2),
     "max-value entropy search": surefoot.MaxValueEntropySearch(box, seed=2),
     "entropy search": surefoot.EntropySearch(box, samples=64, seed=2),

@@ -355,9 +355,9 @@ class ModelPolicy(Policy):
     def _most_promising(self, X: Array, rule: str) -> Recommendation:
         """The point of X (n, d) with the highest posterior mean."""
         belief, E = self.surrogate.averaged(), self.surrogate.rows.encode(X)
-        mean, std = belief.predict(E)
         if self.surrogate.reported is None:
-            return self._highest(X, mean, std, rule, noise=belief.noise_level)
+            return self._highest(X, *belief.predict(E), rule, noise=belief.noise_level)
+        mean = belief.expected(E)  # of many a standard deviation each is O(n³), and one is enough
         best = int(np.argmax(mean))
         luck, at = belief.optimism(E), E[best : best + 1]  # the best of many estimates is too high
         low, high = 0.5 - 0.5 * self.confidence, 0.5 + 0.5 * self.confidence

@@ -104,6 +104,13 @@ def treat(gp: GP, X: Array, y: Array, noise: Array | None = None) -> Treatment:
         Measurements; higher values are better.
     noise : array of shape (n,), optional
         Their noise variances, where they brought any. They keep a measurement from being an outlier.
+
+    >>> from surefoot.belief.gp import GP
+    >>> from surefoot.domain import Box
+    >>> y = np.arange(12.0)
+    >>> y[5] = 1e6
+    >>> list(treat(GP.automatic(Box([(0.0, 1.0)])), np.linspace(0.0, 1.0, 12)[:, None], y).outliers)
+    [5]
     """
     n = len(y)
     if n < FEWEST or not float(np.ptp(y)) > 1e-12 * float(np.abs(y).max()):

@@ -367,7 +367,7 @@ def test_a_name_is_shown_with_its_call_and_its_shortest_home():
     text = reference.entry(module, "GPUCB")
     assert "```python\nGPUCB(domain, *, width=None, **options)\n```" in text
     assert "`from surefoot import GPUCB`" in text
-    assert "`from surefoot.policy.ucb.gp_ucb import UpperBound`" in reference.entry(module, "UpperBound")
+    assert "`from surefoot.policy.ucb.gp_ucb import UpperConfidence`" in reference.entry(module, "UpperConfidence")
 
 
 def test_errata_name_what_exists():

@@ -164,7 +164,7 @@ def completed(words: str, shell: dict[str, str]) -> list[str]:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="Bash is not here")
 def test_bash_completes(shell):
     assert completed("t", shell) == ["tune", "tell", "token"]
-    assert completed("tune --tr", shell) == ["--trials", "--transfer"]
+    assert completed("tune --tr", shell) == ["--trials", "--trial-timeout", "--transfer"]
     assert completed("token re", shell) == ["revoke"]
     assert completed("tune objective.py:f --direction m", shell) == ["maximize", "minimize"]
     assert completed("--ver", shell) == ["--version"]

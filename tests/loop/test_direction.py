@@ -121,7 +121,7 @@ def test_what_was_told_is_on_record_as_it_was_told(tmp_path):
     with load(path) as again:
         assert again.direction == "minimize"
         assert again.history == policy.history
-    with pytest.raises(ValueError, match="its config, direction differ"):
+    with pytest.raises(ValueError, match="direction was 'minimize' and is 'maximize'"):
         GPUCB(LINE, seed=0, journal=path)
     with pytest.raises(ValueError, match="give direction='minimize' to the policy"):
         GPUCB(LINE, seed=0, journal=Journal(tmp_path / "new.jsonl", direction="minimize"))

@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -268,7 +269,7 @@ def _in_words(charges: Path, kept: Path) -> Iterator[None]:
     except ValueError as error:
         words = str(error)
         if "belongs to another run" in words:
-            keys = words.partition("(its ")[2].partition(" differ)")[0].split(", ")
+            keys = dict.fromkeys(re.findall(r"[(,] ?(\w+)[\w.\[\]]* was ", words))
             given = ", ".join(_OPTIONS.get(key, key) for key in keys)
             raise ValueError(
                 f"{kept} holds a release that was made and paid for with other settings: {given}. Give the same to go "

@@ -209,7 +209,13 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def print_batch(rows: Sequence[Mapping[str, Any]], screen: Console, target: str) -> None:
-    """Print the next points, one line each where they fit, and what to expect of each."""
+    """Print the next points, one line each where they fit, and what to expect of each.
+
+    >>> from rich.console import Console
+    >>> print_batch([{"trial": 4, "heat": 30.0, "predicted": None}], Console(), "yield")
+    Next point
+      4  heat=30
+    """
     say(screen, f"Next {'point' if len(rows) == 1 else f'{len(rows)} points'}")
     for i, row in enumerate(rows, 1):
         point = "  ".join(

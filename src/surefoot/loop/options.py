@@ -98,7 +98,12 @@ def held(domain: Domain, fixed: Mapping[str, Any]) -> PartialSpace:
 
 
 def keeps(policy: Policy, query: Query, fixed: Mapping[str, Any] | None) -> None:
-    """Refuse a query that does not have the values it should: not every rule can keep some."""
+    """Refuse a query that does not have the values it should: not every rule can keep some.
+
+    >>> from surefoot import ExpectedImprovement, Float, Int, Space
+    >>> policy = ExpectedImprovement(Space(heat=Float(20.0, 90.0), steps=Int(1, 9)), seed=0)
+    >>> keeps(policy, policy.ask(fixed={"steps": 3}), {"steps": 3})  # it has them: nothing to refuse
+    """
     if fixed is None:
         return
     part = held(policy.domain, fixed)

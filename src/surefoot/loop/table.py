@@ -332,6 +332,14 @@ def to_frame(policy: Policy) -> Any:
     """Return :func:`to_rows` as a data frame of pandas, or of polars where only that is installed.
 
     ``policy.tell(policy.to_frame())`` tells another policy the same.
+
+    >>> from surefoot import Float, RandomSearch, Space
+    >>> policy = RandomSearch(Space(heat=Float(20.0, 90.0)), seed=0)
+    >>> policy.tell({"heat": 30.0}, 0.5)
+    >>> from importlib.util import find_spec
+    >>> installed = any(find_spec(name) for name in ("pandas", "polars"))
+    >>> len(policy.to_frame()) if installed else 1
+    1
     """
     rows = policy.to_rows()
     columns = ["trial", *policy.domain.names, "value", "status"]

@@ -354,6 +354,8 @@ class ModelPolicy(Policy):
 
     def _most_promising(self, X: Array, rule: str) -> Recommendation:
         """The point of X (n, d) with the highest posterior mean."""
+        if self.clock is not None:
+            self.clock.speak_of(None)
         belief, E = self.surrogate.averaged(), self.surrogate.rows.encode(X)
         if self.surrogate.reported is None:
             return self._highest(X, *belief.predict(E), rule, noise=belief.noise_level)

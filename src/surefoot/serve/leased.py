@@ -31,6 +31,16 @@ def write_leases(connection: Connection, id: str, moment: str, changes: Mapping[
 
     ``given`` are new leases, ``ended`` queries that need none any more, and ``expired`` those with the beat at which
     they ran out.
+
+    >>> from surefoot.serve.tables import metadata
+    >>> engine = sa.create_engine("sqlite://")
+    >>> metadata.create_all(engine)
+    >>> with engine.begin() as connection:
+    ...     new = {"study": "0f", "query": 3, "seconds": 60.0, "worker": "a"}
+    ...     write_leases(connection, "0f", "now", {"given": [new]})
+    ...     write_leases(connection, "0f", "now", {"ended": [3]})
+    ...     connection.execute(sa.select(leases)).all()
+    []
     """
     for query, beat in changes.get("expired", ()):
         mine = (leases.c.study == id) & (leases.c.query == query) & (leases.c.beat == beat)

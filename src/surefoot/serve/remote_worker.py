@@ -100,6 +100,19 @@ def work(
         Set it, and the worker ends after the trial it has.
     told : callable, optional
         Called with each query and its outcome.
+
+    >>> from surefoot import Box, RandomSearch
+    >>> class Here:
+    ...     "A study in this process, in the place of one at a service."
+    ...     def __init__(self):
+    ...         self.policy = RandomSearch(Box([(0.0, 1.0)]), seed=0)
+    ...         self.tell = self.policy.tell
+    ...     def ask(self, **lease):
+    ...         return self.policy.ask()
+    ...     def renew(self, *queries):
+    ...         return []
+    >>> work(Here(), lambda x: x[0] ** 2, trials=3).trials
+    3
     """
     stop, done, row = stop or threading.Event(), Done(), 0
     given = {"lease": lease, "worker": name or None, "most": most, **context}

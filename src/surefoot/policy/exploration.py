@@ -10,7 +10,8 @@ improvement of :mod:`surefoot.policy.improvement`, s the standard deviation of a
 1. the rule stalls where EI < max(1e-5 s, 0.2 τ): it expects less than one measurement could tell from noise;
 2. every second stalled ask goes elsewhere, to argmax μ'(x) + 4 σ'(x). The belief (μ', σ') is the same with all
    length-scales 0.35 times as long, at most 0.1 √d of the domain's extent, and the mean that suits these best: one
-   that does not trust smoothness.
+   that does not trust smoothness. Every other time the mean is left out, argmax σ'(x): where values rise on one side
+   of the domain, 4 σ' can be too little to go to the other.
 
 How often the rule stalled is in the note of each stalled query, and so in the events: a policy that is loaded again
 goes on with the same count.
@@ -44,6 +45,7 @@ __all__ = ["SecondLook", "shorter"]
 Array = NDArray[np.float64]
 
 NOTE = "stalls"
+BLIND = 1e6  # a width at which the mean does not matter
 MEASURED = 1024  # measurements that a second look takes into account: the most spread ones
 MANY = 20_000  # candidates that it looks at, of a longer list
 
@@ -89,7 +91,8 @@ class SecondLook:
         if not view.surrogate.rows.successes or not self.stalled(view, usual):
             return usual
         stalls = stalled_before(view.trials) + 1
-        chosen = usual if stalls % self.every else self.elsewhere(view)
+        looks, left = divmod(stalls, self.every)
+        chosen = usual if left else self.elsewhere(view, self.width if looks % 2 else BLIND)
         return replace(chosen, note={**(chosen.note or {}), NOTE: stalls})
 
     def stalled(self, view: View, proposal: Proposal) -> bool:
@@ -104,9 +107,9 @@ class SecondLook:
             noise = float(np.median(np.where(np.isnan(given), noise, given)))
         return promise < max(self.negligible * float(np.std(y)), self.lost * math.sqrt(noise))
 
-    def elsewhere(self, view: View) -> Proposal:
+    def elsewhere(self, view: View, width: float) -> Proposal:
         """Return where a belief with shorter length-scales could be highest."""
-        size, bound = view.domain.size or 0, UpperBound(self.width)
+        size, bound = view.domain.size or 0, UpperBound(width)
         with self.doubting(view) as belief:
             if not view.domain.listed or size <= MANY:
                 return view.best(belief, bound, purpose="explore")

@@ -255,6 +255,15 @@ def test_ctrl_c_at_any_line_leaves_policy_and_journal_agreeing(tmp_path, number)
             return
 
 
+@pytest.fixture
+def interruptible():
+    """What a shell starts in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_comes_when_the_block_is_done():
     done = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012

@@ -47,7 +47,7 @@ def space(
     write_atomically(Path(out), text)
     for note in notes:
         say(screen, note)
-    say(screen, f"{len(found.parameters)} parameters: {out}. {first}")
+    say(screen, f"{len(found.parameters)} parameter{'s' * (len(found.parameters) > 1)}: {out}. {first}")
     return found
 
 

@@ -136,7 +136,8 @@ class Queues:
     async def use(self, tenant: str, id: str, act: str, body: Any = None, *, light: bool, kind: str) -> Any:
         """Do something with a study, in turn; return the answer when it is durable."""
         loop = asyncio.get_running_loop()
-        job = Job(act, body, light, answer=loop.create_future())
+        answer: asyncio.Future[Any] = loop.create_future()
+        job = Job(act, body, light, answer=answer)
         place = (tenant, id, kind)
         if (queue := self._waiting.get(place)) is not None:
             queue.append(job)
@@ -147,8 +148,7 @@ class Queues:
             task.add_done_callback(self._tasks.discard)
         timer = loop.call_later(self.settings.wait, _waited, job)
         try:
-            assert job.answer is not None
-            return await job.answer
+            return await answer
         finally:
             timer.cancel()
 
